@@ -1,0 +1,1 @@
+//! Wires the rooms together: threads, tasks, channels, shutdown. Knows every room but `cli`.

@@ -1,0 +1,1 @@
+//! Arguments → `app` → exit code. The only room that prints.

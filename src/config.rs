@@ -1,0 +1,1 @@
+//! Settings, key map and theme files, read once at the start.

@@ -1,0 +1,1 @@
+//! One language to pick events and calls: parse, print, evaluate.

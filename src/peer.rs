@@ -1,0 +1,1 @@
+//! Reference server and client: correct by the letter.

@@ -1,0 +1,1 @@
+//! Findings and timelines as text and JSON, for people and for scripts.
