@@ -1,1 +1,40 @@
 //! The man in the middle: stdio and HTTP. Forwards first, looks second, never re-serialises.
+//!
+//! A tap puts every thing that it reads on the [`tape`](crate::event::tape) before it writes it
+//! on. It knows no files and no screen; nothing that happens to a recording or a viewer reaches
+//! the path.
+
+pub mod http;
+pub mod stdio;
+
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a tap could not start, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// The server's command could not be started.
+    #[error("cannot start `{command}`: {source}; check the command after `--`")]
+    CannotStart {
+        /// The program as it was given.
+        command: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// One of the pipes, threads or handlers of the tap itself could not be had.
+    #[error("cannot set up {what}: {source}; the system may be out of processes or descriptors")]
+    CannotSetUp {
+        /// Which one, such as `the standard streams`.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The address for the clients could not be listened on.
+    #[error("cannot listen on {address}: {source}; pass --listen with a free port")]
+    CannotListen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,1 @@
+//! The tap on Streamable HTTP and on the older HTTP+SSE.

@@ -1,0 +1,1 @@
+//! The tap on the pipes of a child process.
