@@ -4,6 +4,7 @@
 //! with it, never panic, never stop at a bad byte, and say when a stated limit was hit. Nothing
 //! here knows MCP methods or eras (`spec` does) or re-serialises a message.
 
+pub mod http1;
 pub mod jsonrpc;
 pub mod lines;
 pub mod sse;
