@@ -2,36 +2,22 @@
 //!
 //! Only the outermost object is looked at; `params`, `result` and `error` stay raw text, so that
 //! order, duplicates, explicit `null`, big numbers and the type of an id are all kept, and a large
-//! message costs no more than finding its members.
+//! message costs no more than finding its members. Depth of nesting is no limit: the raw text of
+//! a member is skipped without recursion.
+
+mod id;
+mod members;
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-/// A request id or a progress token, with its type. `7` and `"7"` differ; `7.0` equals `7`
-/// (RPC-04, RPC-09).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Id {
-    /// An integer, as its canonical decimal digits (so that numbers beyond 64 bits are kept).
-    Int(Box<str>),
-    /// A string, unescaped.
-    Str(Box<str>),
-}
+pub use id::Id;
+pub use members::{at, members, string};
 
-impl Id {
-    /// The id in raw JSON text; `None` when it is neither a string nor an integer.
-    #[must_use]
-    pub fn from_raw(_raw: &str) -> Option<Id> {
-        unimplemented!()
-    }
-}
-
-impl std::fmt::Display for Id {
-    /// `7` or `"7"`: as JSON.
-    fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        unimplemented!()
-    }
-}
+/// Members of one object, and messages of one batch, that are kept; further ones are counted
+/// (`OverLimit`). ours: the longest envelope of any era has four members.
+pub const MEMBER_LIMIT: usize = 256;
 
 /// What a message is, by its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +39,7 @@ pub enum Kind {
 pub struct Envelope<'a> {
     /// What it is.
     pub kind: Kind,
-    /// Every member in the order sent, duplicates included.
+    /// Every member in the order sent, duplicates included; at most [`MEMBER_LIMIT`].
     pub members: Vec<(Cow<'a, str>, &'a RawValue)>,
     /// What is wrong with the envelope itself.
     pub faults: Vec<EnvelopeFault>,
@@ -68,37 +54,88 @@ pub enum EnvelopeFault {
     NoKind,
     /// `result` and `error` in one message (RPC-03).
     ResultAndError,
-    /// `id` is present and neither a string nor an integer; holds its raw text (RPC-04).
+    /// `id` is present and neither a string nor an integer; holds its raw text (RPC-04). A `null`
+    /// in an error is none: it stands for a request that could not be read.
     BadId(String),
     /// A member occurs more than once; holds its name.
     DuplicateMember(String),
     /// `method` is not a string.
     MethodNotString,
+    /// This many members, or messages of a batch, were too many to keep.
+    OverLimit(usize),
 }
 
 impl<'a> Envelope<'a> {
     /// The last member of this name, as JSON parsers read duplicates.
     #[must_use]
-    pub fn member(&self, _name: &str) -> Option<&'a RawValue> {
-        unimplemented!()
+    pub fn member(&self, name: &str) -> Option<&'a RawValue> {
+        self.members.iter().rev().find(|(n, _)| n == name).map(|(_, raw)| *raw)
     }
 
     /// The id, when it is a string or an integer.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
-        unimplemented!()
+        self.member("id").and_then(|raw| Id::from_raw(raw.get()))
     }
 
     /// An `id` member exists, of whatever type.
     #[must_use]
     pub fn has_id(&self) -> bool {
-        unimplemented!()
+        self.member("id").is_some()
     }
 
     /// The method, unescaped.
     #[must_use]
     pub fn method(&self) -> Option<Cow<'a, str>> {
-        unimplemented!()
+        self.member("method").and_then(string)
+    }
+
+    /// Judges the members of one object. `left_out`: how many more there were.
+    fn new(members: Vec<(Cow<'a, str>, &'a RawValue)>, left_out: usize) -> Envelope<'a> {
+        let mut envelope = Envelope { kind: Kind::Invalid, members, faults: Vec::new() };
+        let method = envelope.member("method");
+        let id = envelope.member("id");
+        let (is_result, is_error) = (envelope.member("result").is_some(), envelope.member("error").is_some());
+        let mut faults = Vec::new();
+        if envelope.member("jsonrpc").and_then(string).as_deref() != Some("2.0") {
+            faults.push(EnvelopeFault::BadVersion);
+        }
+        envelope.kind = match (method, is_result, is_error) {
+            (Some(_), false, false) if id.is_some() => Kind::Request,
+            (Some(_), false, false) => Kind::Notification,
+            (None, true, false) => Kind::Result,
+            (None, false, true) => Kind::Error,
+            (None, true, true) => {
+                faults.push(EnvelopeFault::ResultAndError);
+                Kind::Invalid
+            }
+            _ => {
+                faults.push(EnvelopeFault::NoKind);
+                Kind::Invalid
+            }
+        };
+        if method.is_some_and(|raw| string(raw).is_none()) {
+            faults.push(EnvelopeFault::MethodNotString);
+        }
+        if let Some(raw) = id.filter(|raw| Id::from_raw(raw.get()).is_none())
+            && !(envelope.kind == Kind::Error && raw.get() == "null")
+        {
+            faults.push(EnvelopeFault::BadId(raw.get().to_owned()));
+        }
+        faults.extend(envelope.duplicates());
+        if left_out > 0 {
+            faults.push(EnvelopeFault::OverLimit(left_out));
+        }
+        envelope.faults = faults;
+        envelope
+    }
+
+    /// Names that occur more than once, each once.
+    fn duplicates(&self) -> impl Iterator<Item = EnvelopeFault> {
+        self.members.iter().enumerate().filter_map(|(idx, (name, _))| {
+            let earlier = self.members.iter().take(idx).filter(|(n, _)| n == name).count();
+            (earlier == 1).then(|| EnvelopeFault::DuplicateMember(name.to_string()))
+        })
     }
 }
 
@@ -108,12 +145,19 @@ pub enum Frame<'a> {
     /// One message.
     Message(Envelope<'a>),
     /// A top-level array, its items read one by one (RPC-22); items that are no objects are
-    /// `Invalid` envelopes.
+    /// `Invalid` envelopes without members. Items beyond [`MEMBER_LIMIT`] are one last such
+    /// envelope with the fault `OverLimit`.
     Batch(Vec<Envelope<'a>>),
     /// JSON, but neither an object nor an array.
     OtherJson,
     /// White space only.
     Blank,
+    /// Not UTF-8 (RPC-26). What it would be otherwise can be seen by reading it again with the
+    /// bad bytes replaced: `read(String::from_utf8_lossy(bytes).as_bytes())`.
+    NotUtf8 {
+        /// Offset of the first bad byte, from 0.
+        at: usize,
+    },
     /// Not JSON; says why and at which byte.
     NotJson {
         /// What the parser said.
@@ -126,20 +170,59 @@ pub enum Frame<'a> {
 /// Reads one frame. A UTF-8 byte order mark before the text is passed over. Never panics,
 /// whatever the bytes and however deep the nesting.
 #[must_use]
-pub fn read(_bytes: &[u8]) -> Frame<'_> {
-    unimplemented!()
+pub fn read(bytes: &[u8]) -> Frame<'_> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => read_text(text),
+        Err(error) => Frame::NotUtf8 { at: error.valid_up_to() },
+    }
 }
 
-/// The raw text at a path of member names below `raw`, such as `["_meta", "progressToken"]`;
-/// `None` where a step is missing or is no object. Reads only along the path.
-#[must_use]
-pub fn at<'a>(_raw: &'a RawValue, _path: &[&str]) -> Option<&'a RawValue> {
-    unimplemented!()
+fn read_text(text: &str) -> Frame<'_> {
+    let json = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let read = match json.trim_start_matches([' ', '\t', '\r', '\n']).bytes().next() {
+        None => return Frame::Blank,
+        Some(b'{') => {
+            members::object(json).map(|object| Frame::Message(Envelope::new(object.members, object.left_out)))
+        }
+        Some(b'[') => members::array(json).map(|array| Frame::Batch(batch(array))),
+        Some(_) => serde_json::from_str::<serde::de::IgnoredAny>(json).map(|_| Frame::OtherJson),
+    };
+    read.unwrap_or_else(|error| Frame::NotJson {
+        at: text.len() - json.len() + offset(json, &error),
+        why: reason(&error),
+    })
 }
 
-/// The string in raw JSON text, unescaped; `None` when it is no string. Lone surrogates are
-/// replaced, not refused.
-#[must_use]
-pub fn string(_raw: &RawValue) -> Option<Cow<'_, str>> {
-    unimplemented!()
+fn batch<'a>(array: members::Array<'a>) -> Vec<Envelope<'a>> {
+    let item = |raw: &'a RawValue| match members::object(raw.get()) {
+        Ok(object) => Envelope::new(object.members, object.left_out),
+        Err(_) => Envelope::new(Vec::new(), 0),
+    };
+    let mut envelopes: Vec<Envelope<'a>> = array.items.into_iter().map(item).collect();
+    if array.left_out > 0 {
+        envelopes.push(Envelope {
+            kind: Kind::Invalid,
+            members: Vec::new(),
+            faults: vec![EnvelopeFault::OverLimit(array.left_out)],
+        });
+    }
+    envelopes
 }
+
+/// The byte that a parser's error points at: it counts lines and bytes in them from 1.
+fn offset(json: &str, error: &serde_json::Error) -> usize {
+    let line_start = match error.line().checked_sub(2) {
+        None => 0,
+        Some(skipped) => memchr::memchr_iter(b'\n', json.as_bytes()).nth(skipped).map_or(0, |at| at + 1),
+    };
+    (line_start + error.column().saturating_sub(1)).min(json.len())
+}
+
+/// What a parser's error says, without its own way of naming the place.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" at line ").map_or(text.clone(), |(reason, _)| reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests;
