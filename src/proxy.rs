@@ -4,6 +4,7 @@
 //! on. It knows no files and no screen; nothing that happens to a recording or a viewer reaches
 //! the path.
 
+pub mod child;
 pub mod http;
 pub mod stdio;
 

@@ -1,0 +1,85 @@
+//! The server process: started in a group of its own, signalled as a group, and never left over.
+
+pub mod guard;
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+use super::ProxyError;
+use guard::Guard;
+
+/// The tap's ends of the server's pipes.
+pub(super) struct Pipes {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// The server's process group. Dropped before [`Group::stand_down`], it kills what is in it.
+pub(super) struct Group {
+    id: Pid,
+    guard: Option<Guard>,
+    is_over: bool,
+}
+
+/// Starts `command` with pipes on its three streams, environment and folder as they are, and with
+/// a guard that ends its group when this process vanishes.
+pub(super) fn spawn(command: &[OsString], guard: Option<&Path>) -> Result<(Group, Pipes, Child), ProxyError> {
+    let program = command.first().cloned().unwrap_or_default();
+    let cannot_start =
+        |source| ProxyError::CannotStart { command: program.to_string_lossy().into_owned(), source };
+    let mut guard = guard.map(Guard::start).transpose()?;
+    let mut child = Command::new(&program)
+        .args(command.get(1..).unwrap_or_default())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(cannot_start)?;
+    let id = Pid::from_child(&child);
+    if let Some(guard) = &mut guard {
+        guard.watch(id);
+    }
+    let group = Group { id, guard, is_over: false };
+    match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+        (Some(stdin), Some(stdout), Some(stderr)) => {
+            let pipes = Pipes { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
+            Ok((group, pipes, child))
+        }
+        _ => unreachable!("all three streams were asked for as pipes"),
+    }
+}
+
+impl Group {
+    /// Sends a signal to every process of the group; nobody there is no error.
+    pub(super) fn signal(&self, signal: Signal) {
+        let _ = kill_process_group(self.id, signal);
+    }
+
+    /// Whether any process is left in the group.
+    pub(super) fn is_alive(&self) -> bool {
+        !matches!(test_kill_process_group(self.id), Err(rustix::io::Errno::SRCH))
+    }
+
+    /// Says that the group has been dealt with and needs no guard any more.
+    pub(super) fn stand_down(mut self) {
+        self.is_over = true;
+        if let Some(guard) = self.guard.take() {
+            guard.stand_down();
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.signal(Signal::KILL);
+        }
+    }
+}
