@@ -32,16 +32,71 @@ impl Era {
         }
     }
 
-    /// The era of a revision name. A date after 2026-07-28 counts as modern; other names are not
-    /// known.
+    /// The era of a revision name, compared exactly. A later date than 2026-07-28 counts as
+    /// modern; other names are not known.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Era> {
-        Era::ALL.into_iter().find(|era| era.as_str() == name)
+        let known = Era::ALL.into_iter().find(|era| era.as_str() == name);
+        known.or_else(|| (is_date(name) && name > Era::V2026_07_28.as_str()).then_some(Era::V2026_07_28))
     }
 
     /// No `initialize` handshake: every request stands alone.
     #[must_use]
     pub fn is_modern(self) -> bool {
         self >= Era::V2026_07_28
+    }
+}
+
+/// `YYYY-MM-DD` in ASCII digits, with a month and a day that exist in some year.
+fn is_date(name: &str) -> bool {
+    let number = |part: &str, len: usize| {
+        let is_number = part.len() == len && part.bytes().all(|b| b.is_ascii_digit());
+        if is_number { part.parse::<u16>().ok() } else { None }
+    };
+    let mut parts = name.splitn(3, '-');
+    let mut next = |len| parts.next().and_then(|part| number(part, len));
+    match (next(4), next(2), next(2)) {
+        (Some(_), Some(month), Some(day)) => (1..=12).contains(&month) && (1..=31).contains(&day),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_name_is_compared_exactly() {
+        for era in Era::ALL {
+            assert_eq!(Era::from_name(era.as_str()), Some(era));
+        }
+        let cases = [
+            ("2026-07-29", Some(Era::V2026_07_28)),
+            ("2027-01-01", Some(Era::V2026_07_28)),
+            ("9999-12-31", Some(Era::V2026_07_28)),
+            ("2026-07-27", None),
+            ("2025-04-01", None),
+            ("1900-01-01", None),
+            ("2026-7-28", None),
+            ("2027-1-1", None),
+            ("2027-13-01", None),
+            ("2027-01-32", None),
+            ("2027-01-01-x", None),
+            ("2027-01-01 ", None),
+            (" 2026-07-28", None),
+            ("+027-01-01", None),
+            ("２０２７-01-01", None),
+            ("DRAFT-2026-v1", None),
+            ("", None),
+        ];
+        for (name, era) in cases {
+            assert_eq!(Era::from_name(name), era, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_era_is_modern() {
+        assert_eq!(Era::ALL.map(Era::is_modern), [false, false, false, false, true]);
+        assert!(Era::ALL.is_sorted());
     }
 }

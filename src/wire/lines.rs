@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_line_is_told_by_its_ending_and_its_content() {
-        let cases: [(&[u8], &[u8], Ending, usize, bool, bool); 8] = [
+        type Case = (&'static [u8], &'static [u8], Ending, usize, bool, bool);
+        let cases: [Case; 8] = [
             (b"{}\n", b"{}", Ending::Lf, 3, false, true),
             (b"{}\r\n", b"{}", Ending::CrLf, 4, false, true),
             (b"{}", b"{}", Ending::None, 2, false, true),

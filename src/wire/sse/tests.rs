@@ -132,7 +132,8 @@ fn read_plainly(text: &str) -> Vec<(Option<String>, Option<String>, Option<Strin
     let mut blocks = Vec::new();
     let (mut data, mut event, mut id): (Option<String>, _, _) = (None, None, None);
     let mut is_empty = true;
-    for line in text[..end].split('\n') {
+    let (finished, _) = text.split_at(end);
+    for line in finished.split('\n') {
         if line.is_empty() {
             if !is_empty {
                 blocks.push((data.take(), event.take(), id.take()));
