@@ -1,1 +1,3 @@
+//! The `midwire` binary.
+
 fn main() {}

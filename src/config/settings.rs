@@ -149,8 +149,8 @@ impl Reading<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::Lookup;
     use super::*;
+    use crate::config::keys::Lookup;
 
     #[test]
     fn an_absent_file_sets_nothing() {

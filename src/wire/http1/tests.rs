@@ -1,3 +1,5 @@
+//! Any chunking gives the same pieces, and no byte is lost.
+
 use proptest::prelude::*;
 
 use super::*;
