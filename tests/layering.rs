@@ -50,16 +50,16 @@ struct Source {
 
 /// Every source file, in order.
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
+    let mut folders = vec![house.clone()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ext| ext == "rs") {
-                let first = path.strip_prefix(&root).unwrap().iter().next().unwrap();
+                let first = path.strip_prefix(&house).unwrap().iter().next().unwrap();
                 let room = Path::new(first).file_stem().unwrap().to_str().unwrap().to_owned();
                 found.push(Source { room, text: fs::read_to_string(&path).unwrap(), path });
             }
@@ -94,18 +94,17 @@ fn code_only(text: &str) -> String {
     code
 }
 
+/// Length up to and with the first `end` behind the first `from` bytes.
 fn end_after(text: &str, from: usize, end: &str) -> usize {
-    text[from..].find(end).map_or(text.len(), |at| from + at + end.len())
+    let (_, rest) = text.split_at(from);
+    rest.find(end).map_or(text.len(), |at| from + at + end.len())
 }
 
 /// Length of a raw string at the start of the text; 0: there is none.
 fn raw_string_len(text: &str) -> usize {
-    let hashes = text[1..].chars().take_while(|c| *c == '#').count();
-    if text[1 + hashes..].starts_with('"') {
-        end_after(text, hashes + 2, &format!("\"{}", "#".repeat(hashes)))
-    } else {
-        0
-    }
+    let fence: String = text.chars().skip(1).take_while(|c| *c == '#').collect();
+    let start = format!("r{fence}\"");
+    if text.starts_with(&start) { end_after(text, start.len(), &format!("\"{fence}")) } else { 0 }
 }
 
 /// Length of a quoted text with backslash escapes.
@@ -130,14 +129,15 @@ fn is_character(text: &str) -> bool {
 
 /// The names that follow `crate::`, with their line from 1: `crate::a::B`, `crate::{a::B, c}`.
 fn imports(code: &str) -> Vec<(usize, String)> {
+    let mut parts = code.split("crate::");
+    let mut line = 1 + parts.next().unwrap_or_default().matches('\n').count();
     let mut found = Vec::new();
-    for (start, prefix) in code.match_indices("crate::") {
-        let line = code[..start].matches('\n').count() + 1;
-        let rest = &code[start + prefix.len()..];
+    for rest in parts {
         match rest.trim_start().strip_prefix('{') {
             Some(group) => found.extend(group_names(group).map(|name| (line, name))),
             None => found.push((line, name(rest))),
         }
+        line += rest.matches('\n').count();
     }
     found
 }

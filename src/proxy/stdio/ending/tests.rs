@@ -1,3 +1,5 @@
+//! How long a server is waited for, and what follows.
+
 use super::*;
 
 const WAITS: Waits = Waits { term: Ms(1000), kill: Ms(500), drain: Ms(200), leftover: Ms(100) };

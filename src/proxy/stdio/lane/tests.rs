@@ -1,3 +1,5 @@
+//! Bytes pass a lane as they were read, and the tape knows them first.
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::thread::{self, JoinHandle};
