@@ -1,1 +1,68 @@
 //! Reference server and client: correct by the letter.
+//!
+//! They are real peers on real pipes and sockets, used by the demo, by the tests and by anybody
+//! who wants a known-good other side. They know nothing of taps, recordings or screens.
+
+pub mod client;
+pub mod server;
+
+use std::io;
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+use crate::machine::deadlines::BadLimits;
+
+/// Why a peer cannot start, or cannot go on.
+#[derive(Debug, Error)]
+pub enum PeerError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {addr}: {source}; pass --listen with a free port")]
+    Listen {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nothing answers at the address of the server.
+    #[error("cannot connect to {url}: {source}; is the server running?")]
+    Connect {
+        /// The URL asked for.
+        url: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The URL is none that the client can use.
+    #[error("cannot use the URL {url}: {why}; give one like http://127.0.0.1:8080/mcp")]
+    BadUrl {
+        /// The URL asked for.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The command of a server is empty.
+    #[error("no server command given; put it after --")]
+    NoCommand,
+    /// The command of a server cannot be started.
+    #[error("cannot start {command}: {source}; check the path and that it is executable")]
+    Spawn {
+        /// The program.
+        command: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A pipe to or from the other side broke.
+    #[error("cannot {what}: {source}")]
+    Pipe {
+        /// What was being done.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The time limits of a call make no sense.
+    #[error(transparent)]
+    Limits(#[from] BadLimits),
+    /// The other side is gone, so nothing can be asked of it any more.
+    #[error("the server is gone; start a new one")]
+    Gone,
+}

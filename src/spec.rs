@@ -4,4 +4,5 @@
 pub mod codes;
 pub mod era;
 pub mod headers;
+pub mod meta;
 pub mod methods;

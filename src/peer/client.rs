@@ -1,0 +1,1 @@
+//! The reference client: spawns a server or connects to a URL.

@@ -1,0 +1,99 @@
+//! The reference server, revision 2026-07-28, on stdio and on Streamable HTTP.
+//!
+//! `core` knows requests, handlers and their ends, and no transport; `stdio` and `http` carry
+//! messages to and from it; `tools` is what can be called.
+
+mod core;
+mod http;
+mod message;
+mod stdio;
+mod tools;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use self::core::Core;
+use super::PeerError;
+use crate::time::Ms;
+
+/// How the HTTP side answers requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AnswerMode {
+    /// One JSON body; the first progress, or a long silence, makes it an event stream.
+    #[default]
+    Auto,
+    /// Always an event stream, its head sent at once.
+    Sse,
+    /// Always one JSON body; progress is not told.
+    Json,
+}
+
+/// What can be set on the reference server.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// How HTTP requests are answered.
+    pub mode: AnswerMode,
+    /// Silence on an event stream after which a comment is sent. ours: 15 s.
+    pub keep_alive: Ms,
+    /// Most progress notifications a second for each request, `flood` excepted; `None`: no limit.
+    pub max_progress_per_s: Option<u32>,
+    /// Tools on one page of `tools/list`; `None`: all on one page.
+    pub page_size: Option<usize>,
+    /// Origins that browsers may call from, compared exactly. A request without `Origin` is none
+    /// of a browser and passes.
+    pub allowed_origins: Vec<String>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            mode: AnswerMode::Auto,
+            keep_alive: Ms(15_000),
+            max_progress_per_s: None,
+            page_size: None,
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+/// Serves on this process's standard input and output until the input ends or `cancel` fires.
+/// After that it takes at most 300 ms. Standard output carries messages and nothing else.
+///
+/// # Errors
+/// When a pipe breaks in another way than by its end.
+pub async fn serve_stdio(options: ServerOptions, cancel: CancellationToken) -> Result<(), PeerError> {
+    let core = Core::new(options);
+    stdio::serve(core, tokio::io::stdin(), tokio::io::stdout(), cancel).await
+}
+
+/// Listens on `addr` (port 0: any free one), endpoint `/mcp`, HTTP/1.1 and h2 with prior
+/// knowledge. Returns the address in fact bound and the future that serves until `cancel` fires.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub async fn serve_http(
+    addr: SocketAddr,
+    options: ServerOptions,
+    cancel: CancellationToken,
+) -> Result<(SocketAddr, impl Future<Output = ()> + Send + 'static), PeerError> {
+    let listen = |source| PeerError::Listen { addr, source };
+    let listener = TcpListener::bind(addr).await.map_err(listen)?;
+    let bound = listener.local_addr().map_err(listen)?;
+    Ok((bound, http::serve(Core::new(options), listener, cancel)))
+}
+
+/// The path of the HTTP endpoint.
+pub const ENDPOINT: &str = "/mcp";
+
+/// Messages waiting for the wire, for each outbound channel: enough to keep a pipe full, small
+/// enough that a slow reader slows the handler instead of filling the memory.
+const OUT_CAPACITY: usize = 64;
+
+/// After the end was asked for, how long handlers and writers may take: inside the 500 ms that
+/// the transport contract gives.
+const WIND_DOWN: Ms = Ms(300);
+
+type SharedCore = Arc<Core>;

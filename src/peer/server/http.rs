@@ -1,0 +1,160 @@
+//! The server on Streamable HTTP: one endpoint, POST only.
+//!
+//! An exchange owns its request: when the connection, the exchange or the body is dropped, by
+//! FIN, reset or `RST_STREAM`, before or after the response head, the request is cancelled.
+
+mod answer;
+mod head;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Request as HttpRequest, Response as HttpResponse, header};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::answer::{Answer, Hangup};
+use super::message::{self, Message, Refusal};
+use super::{ENDPOINT, OUT_CAPACITY, SharedCore, WIND_DOWN};
+use crate::spec::codes;
+use crate::time::Ms;
+
+/// Largest request body (reliability.md section 11).
+const BODY_LIMIT_BYTES: usize = 1 << 20;
+/// Longest silence inside a request body (reliability.md section 11).
+const BODY_STALL: Ms = Ms(5000);
+/// After `accept` failed (too many open files), how long to wait before the next try.
+const ACCEPT_PAUSE: Ms = Ms(50);
+
+/// Serves connections until `cancel` fires.
+pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: CancellationToken) {
+    let tracker = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = cancel.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                tracker.spawn(connection(core.clone(), stream, tracker.clone(), cancel.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE.into()).await;
+            }
+        }
+    }
+    tracker.close();
+    // Whatever is left then holds nothing that others wait for.
+    let _ = tokio::time::timeout(WIND_DOWN.into(), tracker.wait()).await;
+}
+
+async fn connection(core: SharedCore, stream: TcpStream, tracker: TaskTracker, cancel: CancellationToken) {
+    // Without it small events wait for the acknowledgement of the last; that it fails means that
+    // the connection is gone, which the next read will say.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request: HttpRequest<Incoming>| {
+        let (core, tracker) = (core.clone(), tracker.clone());
+        async move { Ok::<_, Infallible>(respond(core, request, &tracker).await) }
+    });
+    let builder = auto::Builder::new(Tracked(tracker.clone()));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        ended = connection => if let Err(error) = ended {
+            tracing::debug!(error, "connection ended");
+        },
+        () = cancel.cancelled() => {}
+    }
+}
+
+/// Runs hyper's own tasks (h2 streams) under the server's tracker.
+#[derive(Clone)]
+struct Tracked(TaskTracker);
+
+impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Tracked {
+    fn execute(&self, task: F) {
+        self.0.spawn(task);
+    }
+}
+
+/// One exchange, from head to answer. The checks come in the order of reliability.md section 11.
+pub(super) async fn respond<B>(
+    core: SharedCore,
+    request: HttpRequest<B>,
+    tracker: &TaskTracker,
+) -> HttpResponse<Answer>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    if request.uri().path() != ENDPOINT {
+        return answer::plain(404, "the endpoint is /mcp");
+    }
+    if let Err((status, text)) = head::check_origin(request.headers(), &core.options.allowed_origins) {
+        return answer::plain(status, text);
+    }
+    if request.method() != Method::POST {
+        let mut response = answer::plain(405, "POST only");
+        response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("POST"));
+        return response;
+    }
+    if let Err((status, text)) = head::check_media_types(request.headers()) {
+        return answer::plain(status, text);
+    }
+    let (head, body) = request.into_parts();
+    let message = match read_body(body).await {
+        Ok(body) => message::read(&body),
+        Err(why) => Err(Refusal::new(None, codes::PARSE_ERROR, why)),
+    };
+    let request = match message {
+        Ok(Message::Request(request)) => request,
+        Ok(Message::Notification(_)) => return answer::accepted(),
+        Ok(Message::Response) => {
+            let text = "a server of this revision asks nothing, so nothing can be answered";
+            return answer::refusal(&Refusal::new(None, codes::INVALID_REQUEST, text));
+        }
+        Err(refusal) => return answer::refusal(&refusal),
+    };
+    let checked = request.meta().and_then(|meta| {
+        head::check_mirrored(&head.headers, &request, &meta)?;
+        request.check_version(&meta)?;
+        Ok(meta)
+    });
+    let (sink, messages) = mpsc::channel(OUT_CAPACITY);
+    let started = checked.and_then(|meta| core.start(request, meta, sink));
+    let (live, handler) = match started {
+        Ok(started) => started,
+        Err(refusal) => return answer::refusal(&refusal),
+    };
+    let hangup = Hangup(Arc::clone(&live));
+    tracker.spawn(handler);
+    answer::answer(core.options.mode, core.options.keep_alive, messages, hangup).await
+}
+
+/// The whole body, or why it cannot be had.
+async fn read_body<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, String> {
+    let mut whole = BytesMut::new();
+    loop {
+        let frame = match tokio::time::timeout(BODY_STALL.into(), body.frame()).await {
+            Err(_) => return Err(format!("the body stalled for {} ms", BODY_STALL.0)),
+            Ok(None) => return Ok(whole.freeze()),
+            Ok(Some(Err(_))) => return Err("the body broke off".to_owned()),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + data.len() > BODY_LIMIT_BYTES {
+            return Err(format!("the body is larger than {BODY_LIMIT_BYTES} bytes"));
+        }
+        whole.extend_from_slice(&data);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Exchanges without sockets, on paused time.

@@ -1,0 +1,286 @@
+//! What came in, read and checked as far as no transport is needed: JSON, shape, `_meta`,
+//! version. Also how answers are written.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::spec::codes;
+use crate::spec::era::Era;
+use crate::spec::{meta, methods};
+use crate::wire::jsonrpc::{self, Envelope, Frame, Id, Kind};
+
+/// The only revision that the server speaks.
+pub(super) const VERSION: Era = Era::V2026_07_28;
+
+/// A message of the client.
+#[derive(Debug)]
+pub(super) enum Message {
+    Request(Request),
+    Notification(Notification),
+    /// A response. The modern era has no requests of a server, so it answers nothing.
+    Response,
+}
+
+/// A request of right shape.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) id: Id,
+    pub(super) method: String,
+    pub(super) params: Option<Box<RawValue>>,
+}
+
+/// A notification of right shape.
+#[derive(Debug)]
+pub(super) struct Notification {
+    pub(super) method: String,
+    pub(super) params: Option<Box<RawValue>>,
+}
+
+/// What every modern request carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Meta {
+    pub(super) version: String,
+    pub(super) token: Option<Id>,
+}
+
+/// Why a request is not served: a JSON-RPC error.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refusal {
+    /// The id of the request; `None`: it could not be read.
+    pub(super) id: Option<Id>,
+    pub(super) code: i64,
+    pub(super) message: String,
+    pub(super) data: Option<Value>,
+    /// Status that goes with it while no response head has been sent.
+    pub(super) status: u16,
+}
+
+impl Refusal {
+    pub(super) fn new(id: Option<&Id>, code: i64, message: impl Into<String>) -> Refusal {
+        let status = codes::Code::find(code).and_then(|known| known.status).unwrap_or(400);
+        Refusal { id: id.cloned(), code, message: message.into(), data: None, status }
+    }
+
+    /// A well-formed request with wrong parameters. ours: status 200, for HTTP did its part.
+    pub(super) fn params(id: &Id, message: impl Into<String>) -> Refusal {
+        Refusal { status: 200, ..Refusal::new(Some(id), codes::INVALID_PARAMS, message) }
+    }
+
+    pub(super) fn with_data(self, data: Value) -> Refusal {
+        Refusal { data: Some(data), ..self }
+    }
+
+    /// The error response. An `id` is left out where none could be read.
+    pub(super) fn to_bytes(&self) -> Bytes {
+        let id = self.id.as_ref().map_or_else(String::new, |id| format!("\"id\":{id},"));
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let (Some(data), Some(error)) = (&self.data, error.as_object_mut()) {
+            error.insert("data".to_owned(), data.clone());
+        }
+        Bytes::from(format!("{{\"jsonrpc\":\"2.0\",{id}\"error\":{error}}}"))
+    }
+}
+
+/// A result response; marks it complete where it does not say otherwise, and adds who answers.
+pub(super) fn result(id: &Id, mut result: Map<String, Value>) -> Bytes {
+    result.entry("resultType").or_insert_with(|| json!("complete"));
+    let server = json!({ "name": "midwire-reference", "version": env!("CARGO_PKG_VERSION") });
+    result.insert("_meta".to_owned(), json!({ meta::SERVER_INFO: server }));
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", Value::Object(result)))
+}
+
+/// A progress notification.
+pub(super) fn progress(token: &Id, value: f64, total: Option<f64>, message: &str) -> Bytes {
+    let value = number(value);
+    let total = total.map_or_else(String::new, |total| format!(",\"total\":{}", number(total)));
+    let message =
+        if message.is_empty() { String::new() } else { format!(",\"message\":{}", Value::from(message)) };
+    let params = format!("{{\"progressToken\":{token},\"progress\":{value}{total}{message}}}");
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\",\"params\":{params}}}", methods::PROGRESS))
+}
+
+/// Whole numbers without a fraction; what JSON cannot say as 0.
+fn number(value: f64) -> String {
+    if value.is_finite() { value.to_string() } else { "0".to_owned() }
+}
+
+/// Reads one frame: JSON first, then shape.
+pub(super) fn read(bytes: &[u8]) -> Result<Message, Refusal> {
+    match jsonrpc::read(bytes) {
+        Frame::Message(envelope) => message(&envelope),
+        Frame::NotJson { why, at } => {
+            Err(Refusal::new(None, codes::PARSE_ERROR, format!("not JSON at byte {at}: {why}")))
+        }
+        Frame::NotUtf8 { at } => {
+            Err(Refusal::new(None, codes::PARSE_ERROR, format!("not UTF-8 at byte {at}")))
+        }
+        Frame::Blank => Err(Refusal::new(None, codes::PARSE_ERROR, "an empty message")),
+        Frame::Batch(_) => {
+            Err(Refusal::new(None, codes::INVALID_REQUEST, "batches exist in revision 2025-03-26 only"))
+        }
+        Frame::OtherJson => Err(Refusal::new(None, codes::INVALID_REQUEST, "a message is a JSON object")),
+    }
+}
+
+fn message(envelope: &Envelope<'_>) -> Result<Message, Refusal> {
+    if let Some(fault) = envelope.faults.first() {
+        let id = envelope.id();
+        return Err(Refusal::new(id.as_ref(), codes::INVALID_REQUEST, format!("not a message: {fault:?}")));
+    }
+    let params = envelope.member("params").map(ToOwned::to_owned);
+    let method = envelope.method().map(Cow::into_owned);
+    match (envelope.kind, method, envelope.id()) {
+        (Kind::Request, Some(method), Some(id)) => Ok(Message::Request(Request { id, method, params })),
+        (Kind::Notification, Some(method), None) => {
+            Ok(Message::Notification(Notification { method, params }))
+        }
+        (Kind::Result | Kind::Error, ..) => Ok(Message::Response),
+        _ => Err(Refusal::new(None, codes::INVALID_REQUEST, "neither request nor notification")),
+    }
+}
+
+impl Request {
+    /// The raw text at a path below `params`.
+    pub(super) fn at(&self, path: &[&str]) -> Option<&RawValue> {
+        self.params.as_deref().and_then(|params| jsonrpc::at(params, path))
+    }
+
+    /// The string at a path below `params`.
+    pub(super) fn string_at(&self, path: &[&str]) -> Option<Cow<'_, str>> {
+        self.at(path).and_then(jsonrpc::string)
+    }
+
+    /// Checks and reads `_meta` (MET-01 to MET-07).
+    pub(super) fn meta(&self) -> Result<Meta, Refusal> {
+        let wrong = |what: &str| Refusal::new(Some(&self.id), codes::INVALID_PARAMS, what);
+        let Some(version) = self.string_at(&["_meta", meta::PROTOCOL_VERSION]) else {
+            if self.method == methods::INITIALIZE {
+                return Err(self.unsupported(&self.string_at(&["protocolVersion"]).unwrap_or_default()));
+            }
+            return Err(wrong("_meta lacks io.modelcontextprotocol/protocolVersion (string)"));
+        };
+        if !self.at(&["_meta", meta::CLIENT_CAPABILITIES]).is_some_and(is_object) {
+            return Err(wrong("_meta lacks io.modelcontextprotocol/clientCapabilities (object)"));
+        }
+        let token = match self.at(&["_meta", meta::PROGRESS_TOKEN]) {
+            None => None,
+            Some(raw) => {
+                let token = Id::from_raw(raw.get());
+                Some(token.ok_or_else(|| wrong("progressToken is neither a string nor an integer"))?)
+            }
+        };
+        Ok(Meta { version: version.into_owned(), token })
+    }
+
+    /// Checks the version that header and body agree on.
+    pub(super) fn check_version(&self, meta: &Meta) -> Result<(), Refusal> {
+        if meta.version == VERSION.as_str() { Ok(()) } else { Err(self.unsupported(&meta.version)) }
+    }
+
+    /// Refuses unless the client declares the capability at this path.
+    pub(super) fn need_capability(&self, name: &str) -> Result<(), Refusal> {
+        if self.at(&["_meta", meta::CLIENT_CAPABILITIES, name]).is_some_and(is_object) {
+            return Ok(());
+        }
+        let text = format!("this needs the client capability {name}");
+        Err(Refusal::new(Some(&self.id), codes::MISSING_REQUIRED_CLIENT_CAPABILITY, text)
+            .with_data(json!({ "requiredCapabilities": { name: {} } })))
+    }
+
+    fn unsupported(&self, requested: &str) -> Refusal {
+        let text = format!("this server speaks {} only", VERSION.as_str());
+        Refusal::new(Some(&self.id), codes::UNSUPPORTED_PROTOCOL_VERSION, text)
+            .with_data(json!({ "supported": [VERSION.as_str()], "requested": requested }))
+    }
+}
+
+fn is_object(raw: &RawValue) -> bool {
+    raw.get().starts_with('{')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+
+    /// How a frame is refused: id, code, status; `None`: it is not.
+    fn refused(text: &str) -> Option<(Option<String>, i64, u16)> {
+        let refusal = match read(text.as_bytes()) {
+            Ok(Message::Request(request)) => {
+                request.meta().and_then(|meta| request.check_version(&meta)).err()?
+            }
+            Ok(_) => return None,
+            Err(refusal) => refusal,
+        };
+        Some((refusal.id.map(|id| id.to_string()), refusal.code, refusal.status))
+    }
+
+    #[test]
+    fn a_frame_is_judged_in_order_json_shape_meta_version() {
+        let with = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":"a","method":"x","params":{params}}}"#);
+        let old = META.replace("2026-07-28", "2025-11-25");
+        let meta = |extra: &str| with(&format!("{{{META}{extra}}}}}"));
+        let id = || Some("\"a\"".to_owned());
+        let cases = [
+            ("{".to_owned(), Some((None, -32700, 400))),
+            (" ".to_owned(), Some((None, -32700, 400))),
+            ("[]".to_owned(), Some((None, -32600, 400))),
+            ("7".to_owned(), Some((None, -32600, 400))),
+            (
+                r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#.to_owned(),
+                Some((Some("1".to_owned()), -32600, 400)),
+            ),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#.to_owned(), Some((None, -32600, 400))),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#.to_owned(), Some((None, -32600, 400))),
+            (r#"{"jsonrpc":"2.0","id":1,"method":7}"#.to_owned(), Some((Some("1".to_owned()), -32600, 400))),
+            (r#"{"jsonrpc":"2.0","id":"a","method":"x"}"#.to_owned(), Some((id(), -32602, 400))),
+            (with("[]"), Some((id(), -32602, 400))),
+            (with(r#"{"_meta":{}}"#), Some((id(), -32602, 400))),
+            (
+                with(r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#),
+                Some((id(), -32602, 400)),
+            ),
+            (meta(r#","progressToken":1.5"#), Some((id(), -32602, 400))),
+            (meta(r#","progressToken":null"#), Some((id(), -32602, 400))),
+            (meta(r#","progressToken":"t""#), None),
+            (meta(""), None),
+            (with(&format!("{{{old}}}}}")), Some((id(), -32022, 400))),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned(), None),
+            (r#"{"jsonrpc":"2.0","method":"notifications/x"}"#.to_owned(), None),
+        ];
+        for (frame, expected) in cases {
+            assert_eq!(refused(&frame), expected, "{frame}");
+        }
+    }
+
+    #[test]
+    fn initialize_is_told_which_versions_there_are() {
+        let text =
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+        let Ok(Message::Request(request)) = read(text.as_bytes()) else { panic!("a request") };
+        let refusal = request.meta().unwrap_err();
+        let expected = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"data":{"requested":"2025-11-25","supported":["2026-07-28"]},"message":"this server speaks 2026-07-28 only"}}"#;
+        assert_eq!(refusal.to_bytes(), expected);
+    }
+
+    #[test]
+    fn ids_and_tokens_come_back_with_their_type_and_all_their_digits() {
+        for raw in ["1", "\"1\"", "18446744073709551617", "\"\\\"\"", "-3"] {
+            let id = Id::from_raw(raw).unwrap();
+            let answer = result(&id, Map::new());
+            let Frame::Message(envelope) = jsonrpc::read(&answer) else { panic!("a message") };
+            assert_eq!((envelope.id(), envelope.kind), (Some(id.clone()), Kind::Result));
+            let told = progress(&id, 0.5, Some(2.0), "half\n");
+            let told: Value = serde_json::from_slice(&told).unwrap();
+            assert_eq!(
+                told["params"]["progressToken"].to_string(),
+                serde_json::from_str::<Value>(raw).unwrap().to_string()
+            );
+            assert_eq!(told["params"]["total"].to_string(), "2");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Keys of `_meta`. Source: spec 2026-07-28 `basic/index#meta`.
+
+/// Request: the revision it is written in; a string, required.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Request: what the client can do; an object, required.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Request: name and version of the client, for display only.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// Result: name and version of the server, for display only.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// Messages of a subscription: the id of its listen request.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// Request: the token under which progress is wanted.
+pub const PROGRESS_TOKEN: &str = "progressToken";
