@@ -10,6 +10,7 @@ pub mod stdio;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Why a tap could not start, or could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -37,5 +38,37 @@ pub enum ProxyError {
         address: SocketAddr,
         /// What the system said.
         source: io::Error,
+    },
+    /// The address for the clients can be reached from other machines, which nobody allowed.
+    #[error(
+        "will not listen on {address}, which other machines can reach; pass --listen-anywhere if you want that"
+    )]
+    OpenToNetwork {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The upstream URL cannot be used.
+    #[error(
+        "cannot use the upstream `{url}`: {why}; pass --upstream with a URL such as http://127.0.0.1:8000/mcp"
+    )]
+    BadUpstream {
+        /// As it was given.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The file with an extra certificate authority cannot be used.
+    #[error("cannot use the certificates in {}: {why}; pass --ca with a PEM file", path.display())]
+    BadCa {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The TLS library could not be set up.
+    #[error("cannot set up TLS: {source}; use an http:// upstream")]
+    Tls {
+        /// What it said.
+        source: rustls::Error,
     },
 }

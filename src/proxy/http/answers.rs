@@ -1,0 +1,328 @@
+//! The server's direction of a connection: answers, on their way to the tape and the client.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+
+use super::exchanges::{Exchange, Exchanges};
+use super::forward::Forward;
+use super::lane::{Sight, Watch};
+use super::origin::{self, Beginning, Rewrite};
+use super::policy::{Downward, HOLD_LIMIT_BYTES, Policy, is_event_stream, rewrite_event};
+use super::{Shared, heads, joined};
+use crate::event::tape::Ticket;
+use crate::event::{Close, Dir, Headers, Queue, What};
+use crate::time::{Mono, Ms};
+use crate::wire::http1::{Decoder, Head, Part, Piece, Side, Start};
+
+/// Least time between two samples of the gauge. // ours: design, at most 10 a second
+const GAUGE_PAUSE: Ms = Ms(100);
+
+/// What is being done to the body that is being read.
+#[derive(Debug)]
+enum Treatment {
+    /// It passes as it is.
+    Pass,
+    /// Its first event is waited for.
+    FirstEvent { raw: BytesMut, data: BytesMut },
+    /// It passes in chunks of ours, because its own no longer fit.
+    OwnChunks,
+    /// All of it is waited for, behind its head.
+    Whole { head: Bytes, raw: BytesMut, data: BytesMut },
+}
+
+/// How much the client holds the server back, for one exchange.
+#[derive(Debug, Default)]
+struct Gauge {
+    stream: Option<u64>,
+    blocked_since: Option<Mono>,
+    blocked_ns: u64,
+    last_sample: Option<Mono>,
+}
+
+/// Watches the answers of one connection.
+#[derive(Debug)]
+pub(super) struct Answers {
+    shared: Arc<Shared>,
+    exchanges: Arc<Exchanges>,
+    conn: u64,
+    decoder: Decoder,
+    /// The exchange whose answer is being read, or comes next.
+    exchange: Option<Exchange>,
+    /// Whether the head of that answer has been read.
+    is_begun: bool,
+    is_event_stream: bool,
+    is_chunked: bool,
+    treatment: Treatment,
+    body: Vec<Bytes>,
+    tickets: Vec<Ticket>,
+    gauge: Gauge,
+}
+
+impl Answers {
+    pub(super) fn new(shared: Arc<Shared>, exchanges: Arc<Exchanges>, conn: u64) -> Answers {
+        Answers {
+            shared,
+            exchanges,
+            conn,
+            decoder: Decoder::new(Side::Answers),
+            exchange: None,
+            is_begun: false,
+            is_event_stream: false,
+            is_chunked: false,
+            treatment: Treatment::Pass,
+            body: Vec::new(),
+            tickets: Vec::new(),
+            gauge: Gauge::default(),
+        }
+    }
+
+    fn push(&mut self, what: What) {
+        let stream = self.exchange.as_ref().map(|e| e.stream);
+        let ticket = self.shared.tape.push_http(Dir::S2c, stream, Some(self.conn), what);
+        self.tickets.push(ticket);
+    }
+
+    /// Puts the bytes of the body in this read on the tape.
+    fn tell(&mut self) {
+        if let Some(body) = joined(&mut self.body) {
+            self.push(if self.is_event_stream { What::SseChunk(body) } else { What::Body(body) });
+        }
+    }
+
+    fn tell_rewrite(&self, target: &str, rewrite: &Rewrite) {
+        let stream = self.exchange.as_ref().map(|e| e.stream);
+        self.shared.tape.push_http(Dir::Tap, stream, Some(self.conn), rewrite_event(target, rewrite));
+    }
+
+    /// A head is whole. Returns what to write on for it.
+    fn begin(&mut self, head: &Head, raw: Bytes) -> Bytes {
+        self.tell();
+        let Start::Answer { status } = head.start else { unreachable!("this side reads answers") };
+        self.is_event_stream = is_event_stream(head);
+        self.is_chunked = head.get("transfer-encoding").is_some();
+        self.push(What::ResponseHead { status, headers: Headers(head.fields.clone()) });
+        // A head that may change was held, and is written on whole.
+        let raw = if self.shared.policy.edits_answer_heads() { head.raw.clone() } else { raw };
+        if head.is_interim() {
+            return raw;
+        }
+        self.is_begun = true;
+        let Some(exchange) = &self.exchange else { return raw };
+        match Policy::answer(exchange.wish, head) {
+            Downward::Pass => {}
+            Downward::FirstEvent => {
+                self.treatment = Treatment::FirstEvent { raw: BytesMut::new(), data: BytesMut::new() };
+            }
+            Downward::Whole => {
+                let (raw, data) = (BytesMut::new(), BytesMut::new());
+                self.treatment = Treatment::Whole { head: head.raw.clone(), raw, data };
+                return Bytes::new();
+            }
+        }
+        match self.shared.policy.answer_head(head, &exchange.own_origin) {
+            Some((edited, rewrite)) => {
+                self.tell_rewrite("resource_metadata of www-authenticate", &rewrite);
+                edited
+            }
+            None => raw,
+        }
+    }
+
+    /// The answer is complete.
+    fn end(&mut self) {
+        self.tell();
+        self.push(What::ServerClosed { how: Some(Close::Eof), exit_code: None, signal: None });
+        self.exchanges.end_oldest();
+        self.exchange = self.exchanges.oldest();
+        self.is_begun = false;
+        self.is_event_stream = false;
+    }
+
+    /// What to write on for one piece.
+    fn take(&mut self, piece: Piece) -> Bytes {
+        let raw = piece.raw;
+        match piece.part {
+            // The whole head comes again with its last piece.
+            Part::HeadStart if self.shared.policy.edits_answer_heads() => Bytes::new(),
+            Part::HeadStart => raw,
+            Part::Head(head) => self.begin(&head, raw),
+            Part::Data(data) => {
+                self.body.push(data.clone());
+                self.treat(raw, &data)
+            }
+            Part::Framing => self.treat(raw, &[]),
+            Part::End => {
+                let out = self.treat_end(raw);
+                self.end();
+                out
+            }
+            Part::Opaque(data) => {
+                self.tell();
+                self.push(What::Body(data.clone()));
+                // A head that turned out not to be one was held, and comes again whole.
+                if self.shared.policy.edits_answer_heads() { data } else { raw }
+            }
+        }
+    }
+
+    /// What to write on for bytes of a body, `data`, or of its framing.
+    fn treat(&mut self, raw_piece: Bytes, data_piece: &[u8]) -> Bytes {
+        match &mut self.treatment {
+            Treatment::Pass => raw_piece,
+            Treatment::OwnChunks => own_chunk(data_piece, self.is_chunked),
+            Treatment::FirstEvent { raw, data } => {
+                raw.extend_from_slice(&raw_piece);
+                data.extend_from_slice(data_piece);
+                self.look_at_first_event()
+            }
+            Treatment::Whole { raw, data, .. } => {
+                raw.extend_from_slice(&raw_piece);
+                data.extend_from_slice(data_piece);
+                if data.len() > HOLD_LIMIT_BYTES { self.give_up_holding() } else { Bytes::new() }
+            }
+        }
+    }
+
+    fn look_at_first_event(&mut self) -> Bytes {
+        let Treatment::FirstEvent { raw, data } = &mut self.treatment else { return Bytes::new() };
+        let shared = self.shared.clone();
+        let server_origin = shared.policy.server_origin();
+        match origin::look_at_beginning(data, server_origin) {
+            Beginning::Incomplete if data.len() <= HOLD_LIMIT_BYTES => Bytes::new(),
+            Beginning::Comments => {
+                data.clear();
+                raw.split().freeze()
+            }
+            Beginning::Incomplete | Beginning::Other => self.give_up_holding(),
+            Beginning::Endpoint(place) => {
+                let own_origin = self.exchange.as_ref().map_or("", |e| e.own_origin.as_str());
+                let (data, rewrite) = origin::rewrite_url_at(data, place, server_origin, own_origin);
+                self.treatment = Treatment::OwnChunks;
+                self.tell();
+                self.tell_rewrite("url of the endpoint event", &rewrite);
+                own_chunk(&data, self.is_chunked)
+            }
+        }
+    }
+
+    /// What was held passes as it came, and so does all that follows.
+    fn give_up_holding(&mut self) -> Bytes {
+        match std::mem::replace(&mut self.treatment, Treatment::Pass) {
+            Treatment::FirstEvent { raw, .. } => raw.freeze(),
+            Treatment::Whole { head, raw, .. } => [head, raw.freeze()].concat().into(),
+            Treatment::Pass | Treatment::OwnChunks => Bytes::new(),
+        }
+    }
+
+    /// What to write on at the end of a body; `raw` are the last bytes of its framing.
+    fn treat_end(&mut self, raw: Bytes) -> Bytes {
+        match std::mem::replace(&mut self.treatment, Treatment::Pass) {
+            Treatment::Pass => raw,
+            Treatment::OwnChunks if self.is_chunked => Bytes::from_static(b"0\r\n\r\n"),
+            Treatment::OwnChunks => Bytes::new(),
+            Treatment::FirstEvent { raw: mut held, .. } => {
+                held.extend_from_slice(&raw);
+                held.freeze()
+            }
+            Treatment::Whole { head, raw: mut held, data } => {
+                let own_origin = self.exchange.as_ref().map_or("", |e| e.own_origin.as_str());
+                let server_origin = self.shared.policy.server_origin();
+                match origin::rewrite_resource(&data, server_origin, own_origin) {
+                    Some((body, rewrite)) => {
+                        self.tell();
+                        self.tell_rewrite("resource of the protected-resource metadata", &rewrite);
+                        [heads::set_length(&head, body.len()), body].concat().into()
+                    }
+                    None => {
+                        held.extend_from_slice(&raw);
+                        [head, held.freeze()].concat().into()
+                    }
+                }
+            }
+        }
+    }
+
+    fn sample_gauge(&mut self, waiting_bytes: usize, now: Mono) {
+        let gauge = &mut self.gauge;
+        if gauge.last_sample.is_some_and(|last| now < last.plus(GAUGE_PAUSE)) {
+            return;
+        }
+        gauge.last_sample = Some(now);
+        let blocked_ns = gauge.blocked_ns + gauge.blocked_since.map_or(0, |since| now.ns_since(since));
+        let queue =
+            Queue { bytes: waiting_bytes as u64, blocked_ms: Mono(blocked_ns).to_ms().0, ..Queue::default() };
+        self.shared.tape.push_http(Dir::S2c, gauge.stream, Some(self.conn), What::Queue(queue));
+    }
+}
+
+/// One chunk, or the bytes alone where the end of the connection ends the body.
+fn own_chunk(data: &[u8], is_chunked: bool) -> Bytes {
+    if data.is_empty() || !is_chunked {
+        return Bytes::copy_from_slice(data);
+    }
+    let size = format!("{:x}\r\n", data.len());
+    [size.as_bytes(), data, b"\r\n"].concat().into()
+}
+
+impl Watch for Answers {
+    fn see(&mut self, chunk: Bytes) -> Sight {
+        if !self.is_begun {
+            self.exchange = self.exchanges.oldest();
+        }
+        let mut rest = chunk.clone();
+        let mut forward = Forward::new(chunk);
+        loop {
+            let asked = self.exchange.as_ref().map(|e| e.asked).unwrap_or_default();
+            let Some(piece) = self.decoder.next(&mut rest, asked) else { break };
+            let raw_len = piece.raw.len();
+            forward.push(raw_len, &self.take(piece));
+        }
+        self.tell();
+        if self.decoder.is_opaque() {
+            self.exchanges.become_tunnel();
+        }
+        Sight { forward: forward.finish(), refused: None }
+    }
+
+    fn passed(&mut self) {
+        for ticket in self.tickets.drain(..) {
+            self.shared.tape.handed_on(ticket);
+        }
+        if let Some(since) = self.gauge.blocked_since {
+            let now = self.shared.tape.clock().now();
+            self.gauge.blocked_since = None;
+            self.gauge.blocked_ns += now.ns_since(since);
+            self.sample_gauge(0, now);
+        }
+    }
+
+    fn is_blocked(&mut self, waiting_bytes: usize) {
+        if self.gauge.blocked_since.is_some() {
+            return;
+        }
+        let stream = self.exchange.as_ref().map(|e| e.stream);
+        if self.gauge.stream != stream {
+            self.gauge = Gauge { stream, ..Gauge::default() };
+        }
+        let now = self.shared.tape.clock().now();
+        self.gauge.blocked_since = Some(now);
+        self.sample_gauge(waiting_bytes, now);
+    }
+
+    fn ended(&mut self, how: Close) -> Bytes {
+        let held = self.give_up_holding();
+        if self.decoder.finish() && how == Close::Eof {
+            self.end();
+        }
+        let what = || What::ServerClosed { how: Some(how), exit_code: None, signal: None };
+        let streams = self.exchanges.streams();
+        if streams.is_empty() {
+            self.shared.tape.push_http(Dir::S2c, None, Some(self.conn), what());
+        }
+        for stream in streams {
+            self.shared.tape.push_http(Dir::S2c, Some(stream), Some(self.conn), what());
+        }
+        held
+    }
+}
