@@ -105,9 +105,25 @@ pub fn wall_now() -> DateTime<Utc> {
 /// the runs of one server command be put in order without trusting wall time.
 #[must_use]
 pub fn boot_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let whole = u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
-    whole.saturating_add(u64::try_from(now.tv_nsec).unwrap_or(0))
+    whole_ns(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic))
+}
+
+/// Nanoseconds that the machine has spent asleep since it was booted: what the monotonic clock
+/// leaves out. 0 where the system does not tell.
+#[must_use]
+pub fn slept_ns() -> u64 {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let with_sleep = whole_ns(rustix::time::clock_gettime(rustix::time::ClockId::Boottime));
+        with_sleep.saturating_sub(boot_ns())
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    0
+}
+
+fn whole_ns(time: rustix::time::Timespec) -> u64 {
+    let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
+    whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 impl From<Ms> for Duration {

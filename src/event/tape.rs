@@ -61,7 +61,9 @@ pub struct Batch {
     pub items: Vec<Taped>,
     /// Items (of this or an earlier batch) whose last byte was handed on, and when.
     pub handed_on: Vec<(Ticket, Mono)>,
-    /// Every `Tape` is gone and nothing more will come.
+    /// When they were taken: no earlier than any of them, no later than what comes after.
+    pub taken_at: Mono,
+    /// Every `Tape` is gone, or the tape was closed: nothing more will come.
     pub is_end: bool,
 }
 
@@ -77,6 +79,10 @@ pub struct Tape {
 pub struct TapeReader {
     shared: Arc<Shared>,
 }
+
+/// Ends the recording while writing ends are still held, as by a thread that blocks in a read.
+#[derive(Debug, Clone)]
+pub struct Closer(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -103,12 +109,23 @@ struct Alive(Arc<Shared>);
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.0.lock().is_closed = true;
-        self.0.filled.notify_all();
+        self.0.close();
+    }
+}
+
+impl Closer {
+    /// The reader gets what is there, as the end; what is pushed later is not recorded.
+    pub fn close(&self) {
+        self.0.close();
     }
 }
 
 impl Shared {
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.filled.notify_all();
+    }
+
     /// A panic elsewhere cannot leave the queue half-changed, so a poisoned lock is still good.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -159,6 +176,7 @@ impl Tape {
         }
         let size = body_len(&what);
         let mut lost_bytes = 0;
+        let bytes_before = queue.bytes;
         if size > 0 && queue.bytes.saturating_add(size) > self.shared.limit_bytes {
             give_up_body(&mut what);
             lost_bytes = size as u64;
@@ -167,7 +185,7 @@ impl Tape {
             queue.bytes += size + ENTRY_COST;
         }
         queue.items.push(Taped { ticket, at, dir, transport, stream, conn, what, lost_bytes });
-        self.shared.wake(queue);
+        self.shared.wake(queue, bytes_before);
         ticket
     }
 
@@ -183,9 +201,11 @@ impl Tape {
 }
 
 impl Shared {
-    /// Wakes the reader if it sleeps with nothing to do; a reader that is gathering is left alone.
-    fn wake(&self, mut queue: MutexGuard<'_, Queue>) {
-        if queue.is_reader_waiting {
+    /// Wakes the reader if it sleeps with nothing to do; a reader that is gathering is left alone
+    /// until the tape is half full.
+    fn wake(&self, mut queue: MutexGuard<'_, Queue>, bytes_before: usize) {
+        let half = self.limit_bytes / 2;
+        if queue.is_reader_waiting || (bytes_before < half && queue.bytes >= half) {
             queue.is_reader_waiting = false;
             drop(queue);
             self.filled.notify_one();
@@ -197,18 +217,43 @@ impl TapeReader {
     /// Waits until there is something or until `limit` has passed, then takes all that is there.
     /// An empty batch that is not the end means that the limit passed.
     pub fn wait(&mut self, limit: Duration) -> Batch {
+        self.wait_and_gather(limit, Duration::ZERO)
+    }
+
+    /// Waits until there is something or until `limit` has passed; then, if there is something,
+    /// lets more gather for the time `gather` (less if the tape fills or ends), and takes it all.
+    pub fn wait_and_gather(&mut self, limit: Duration, gather: Duration) -> Batch {
+        let Shared { clock, limit_bytes, filled, .. } = &*self.shared;
         let mut queue = self.shared.lock();
         if queue.items.is_empty() && queue.handed_on.is_empty() && !queue.is_closed {
             queue.is_reader_waiting = true;
-            queue = self.shared.filled.wait_timeout(queue, limit).unwrap_or_else(PoisonError::into_inner).0;
+            queue = filled.wait_timeout(queue, limit).unwrap_or_else(PoisonError::into_inner).0;
             queue.is_reader_waiting = false;
+        }
+        if !gather.is_zero() && !(queue.items.is_empty() && queue.handed_on.is_empty()) {
+            let is_calm = |queue: &mut Queue| !queue.is_closed && queue.bytes < limit_bytes / 2;
+            queue =
+                filled.wait_timeout_while(queue, gather, is_calm).unwrap_or_else(PoisonError::into_inner).0;
         }
         queue.bytes = 0;
         Batch {
             items: std::mem::take(&mut queue.items),
             handed_on: std::mem::take(&mut queue.handed_on),
+            taken_at: clock.now(),
             is_end: queue.is_closed,
         }
+    }
+
+    /// Whether the tape is at least half full.
+    #[must_use]
+    pub fn is_half_full(&self) -> bool {
+        self.shared.lock().bytes >= self.shared.limit_bytes / 2
+    }
+
+    /// A handle that ends the recording from outside.
+    #[must_use]
+    pub fn closer(&self) -> Closer {
+        Closer(self.shared.clone())
     }
 
     /// The clock of the session.
@@ -294,6 +339,31 @@ mod tests {
         assert_eq!(batch.items[0].ticket, first);
         assert_eq!(batch.items.iter().map(|i| i.lost_bytes).collect::<Vec<_>>(), [0, 0, 10, 10]);
         assert_eq!(batch.items[3].what, What::Bytes { bytes: Bytes::new(), read: None });
+    }
+
+    #[test]
+    fn a_closed_tape_ends_although_it_is_still_held() {
+        let (tape, mut reader) = Tape::new(Clock::start(), 1 << 20);
+        tape.push_stdio(Dir::C2s, bytes("x"));
+        reader.closer().close();
+        let batch = reader.wait_and_gather(Duration::from_secs(60), Duration::from_secs(60));
+        assert_eq!((batch.items.len(), batch.is_end), (1, true));
+        assert!(batch.items[0].at <= batch.taken_at);
+    }
+
+    #[test]
+    fn gathering_ends_early_when_the_tape_is_half_full() {
+        let (tape, mut reader) = Tape::new(Clock::start(), 4 * ENTRY_COST);
+        tape.push_stdio(Dir::C2s, bytes(""));
+        let pusher = std::thread::spawn(move || {
+            for _ in 0..3 {
+                tape.push_stdio(Dir::C2s, bytes(""));
+            }
+            tape
+        });
+        let batch = reader.wait_and_gather(Duration::from_secs(60), Duration::from_secs(60));
+        assert!(batch.items.len() >= 2 && !batch.is_end);
+        drop(pusher.join().unwrap());
     }
 
     #[test]
