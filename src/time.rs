@@ -87,6 +87,12 @@ impl TimerClock {
         Ms(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
+    /// The moment of the runtime's timers at which it read zero.
+    #[must_use]
+    pub fn started(&self) -> tokio::time::Instant {
+        self.started
+    }
+
     /// The moment of the runtime's timers at which this clock will read `at`, if it can be told.
     #[must_use]
     pub fn instant(&self, at: Ms) -> Option<tokio::time::Instant> {

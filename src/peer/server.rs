@@ -12,6 +12,7 @@ mod tools;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -60,13 +61,30 @@ impl Default for ServerOptions {
 }
 
 /// Serves on this process's standard input and output until the input ends or `cancel` fires.
-/// After that it takes at most 300 ms. Standard output carries messages and nothing else.
+/// After that it takes at most 300 ms. Standard output carries messages and nothing else. A read
+/// of standard input may still be waiting then: end the runtime with `shutdown_background`.
 ///
 /// # Errors
 /// When a pipe breaks in another way than by its end.
 pub async fn serve_stdio(options: ServerOptions, cancel: CancellationToken) -> Result<(), PeerError> {
-    let core = Core::new(options);
-    stdio::serve(core, tokio::io::stdin(), tokio::io::stdout(), cancel).await
+    serve_pipes(options, tokio::io::stdin(), tokio::io::stdout(), cancel).await
+}
+
+/// Serves on a pair of pipes until `reader` ends, `writer` breaks or `cancel` fires.
+///
+/// # Errors
+/// When `reader` breaks in another way than by its end.
+pub async fn serve_pipes<R, W>(
+    options: ServerOptions,
+    reader: R,
+    writer: W,
+    cancel: CancellationToken,
+) -> Result<(), PeerError>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    stdio::serve(Core::new(options), reader, writer, cancel).await
 }
 
 /// Listens on `addr` (port 0: any free one), endpoint `/mcp`, HTTP/1.1 and h2 with prior

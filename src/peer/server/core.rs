@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::message::{self, Meta, Refusal, Request, VERSION};
 use super::tools::Tool;
@@ -26,6 +27,8 @@ const TTL_MS: u64 = 60_000;
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) options: ServerOptions,
+    /// Every handler that runs, on whatever connection.
+    pub(super) handlers: TaskTracker,
     clock: TimerClock,
 }
 
@@ -173,10 +176,11 @@ enum Method {
 
 impl Core {
     pub(super) fn new(options: ServerOptions) -> SharedCore {
-        Arc::new(Core { options, clock: TimerClock::start() })
+        Arc::new(Core { options, handlers: TaskTracker::new(), clock: TimerClock::start() })
     }
 
-    /// Accepts a checked request; the future is its handler, to be run by the transport. Out of
+    /// Accepts a checked request; the future is its handler, for the transport to
+    /// spawn on [`Core::handlers`]. Out of
     /// `sink` come its progress and its one response, or, after a cancel, nothing.
     pub(super) fn start(
         self: &Arc<Self>,

@@ -36,7 +36,7 @@ const ACCEPT_PAUSE: Ms = Ms(50);
 
 /// Serves connections until `cancel` fires.
 pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: CancellationToken) {
-    let tracker = TaskTracker::new();
+    let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -44,7 +44,7 @@ pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: Cance
         };
         match accepted {
             Ok((stream, _)) => {
-                tracker.spawn(connection(core.clone(), stream, tracker.clone(), cancel.clone()));
+                connections.spawn(connection(core.clone(), stream, connections.clone(), cancel.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -52,20 +52,30 @@ pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: Cance
             }
         }
     }
-    tracker.close();
+    connections.close();
+    core.handlers.close();
+    let ended = async {
+        connections.wait().await;
+        core.handlers.wait().await;
+    };
     // Whatever is left then holds nothing that others wait for.
-    let _ = tokio::time::timeout(WIND_DOWN.into(), tracker.wait()).await;
+    let _ = tokio::time::timeout(WIND_DOWN.into(), ended).await;
 }
 
-async fn connection(core: SharedCore, stream: TcpStream, tracker: TaskTracker, cancel: CancellationToken) {
+async fn connection(
+    core: SharedCore,
+    stream: TcpStream,
+    connections: TaskTracker,
+    cancel: CancellationToken,
+) {
     // Without it small events wait for the acknowledgement of the last; that it fails means that
     // the connection is gone, which the next read will say.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request: HttpRequest<Incoming>| {
-        let (core, tracker) = (core.clone(), tracker.clone());
-        async move { Ok::<_, Infallible>(respond(core, request, &tracker).await) }
+        let core = core.clone();
+        async move { Ok::<_, Infallible>(respond(core, request).await) }
     });
-    let builder = auto::Builder::new(Tracked(tracker.clone()));
+    let builder = auto::Builder::new(Tracked(connections));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         ended = connection => if let Err(error) = ended {
@@ -86,11 +96,7 @@ impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Tracke
 }
 
 /// One exchange, from head to answer. The checks come in the order of reliability.md section 11.
-pub(super) async fn respond<B>(
-    core: SharedCore,
-    request: HttpRequest<B>,
-    tracker: &TaskTracker,
-) -> HttpResponse<Answer>
+async fn respond<B>(core: SharedCore, request: HttpRequest<B>) -> HttpResponse<Answer>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -134,7 +140,7 @@ where
         Err(refusal) => return answer::refusal(&refusal),
     };
     let hangup = Hangup(Arc::clone(&live));
-    tracker.spawn(handler);
+    core.handlers.spawn(handler);
     answer::answer(core.options.mode, core.options.keep_alive, messages, hangup).await
 }
 

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::core::{Live, Outgoing};
 use super::message::{self, Message, Notification, Refusal, Request};
@@ -70,12 +69,11 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let tracker = TaskTracker::new();
     let table = SharedTable::default();
     let (to_writer, outgoing) = mpsc::channel(OUT_CAPACITY);
     let is_broken = CancellationToken::new();
-    tracker.spawn(write_out(writer, outgoing, table.clone(), is_broken.clone()));
-    let session = Session { core, table, tracker, to_writer };
+    core.handlers.spawn(write_out(writer, outgoing, table.clone(), is_broken.clone()));
+    let session = Session { core, table, to_writer };
 
     let mut lines = LineDecoder::new(LINE_LIMIT_BYTES);
     let mut buf = vec![0; READ_BYTES];
@@ -101,7 +99,6 @@ where
 struct Session {
     core: SharedCore,
     table: SharedTable,
-    tracker: TaskTracker,
     to_writer: mpsc::Sender<Outgoing>,
 }
 
@@ -135,7 +132,7 @@ impl Session {
         }
         let (live, handler) = self.core.start(request, meta, self.to_writer.clone())?;
         self.table.insert(&live);
-        self.tracker.spawn(handler);
+        self.core.handlers.spawn(handler);
         Ok(())
     }
 
@@ -156,7 +153,7 @@ impl Session {
 
     /// Ends every handler and waits for the writer, but not for long.
     async fn wind_down(self) {
-        let Session { table, tracker, to_writer, .. } = self;
+        let Session { core, table, to_writer } = self;
         drop(to_writer);
         let open: Vec<Id> = table.lock().by_id.keys().cloned().collect();
         for id in open {
@@ -164,9 +161,9 @@ impl Session {
                 live.cancel(Some("standard input ended"));
             }
         }
-        tracker.close();
+        core.handlers.close();
         // What still runs after that is left behind: the process is about to end.
-        let _ = tokio::time::timeout(WIND_DOWN.into(), tracker.wait()).await;
+        let _ = tokio::time::timeout(WIND_DOWN.into(), core.handlers.wait()).await;
     }
 }
 

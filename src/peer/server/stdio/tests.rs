@@ -35,7 +35,7 @@ impl Peer {
     }
 
     async fn call(&mut self, id: Value, tool: &str, arguments: Value, token: Option<Value>) {
-        self.send(&request(id, "tools/call", json!({ "name": tool, "arguments": arguments }), token)).await;
+        self.send(&request(&id, "tools/call", json!({ "name": tool, "arguments": arguments }), token)).await;
     }
 
     async fn cancel(&mut self, id: Value) {
@@ -61,7 +61,7 @@ impl Peer {
     }
 }
 
-fn request(id: Value, method: &str, mut params: Value, token: Option<Value>) -> String {
+fn request(id: &Value, method: &str, mut params: Value, token: Option<Value>) -> String {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -75,7 +75,7 @@ fn request(id: Value, method: &str, mut params: Value, token: Option<Value>) -> 
 #[tokio::test(start_paused = true)]
 async fn discovery_and_list_carry_what_the_revision_asks_for() {
     let mut peer = Peer::start();
-    peer.send(&request(json!("d"), "server/discover", json!({}), None)).await;
+    peer.send(&request(&json!("d"), "server/discover", json!({}), None)).await;
     let answer = peer.next().await;
     let result = &answer["result"];
     assert_eq!(answer["id"], "d");
@@ -94,7 +94,7 @@ async fn pages_of_the_list_join_to_the_whole_and_a_foreign_cursor_is_refused() {
     let mut names = Vec::new();
     let mut params = json!({});
     loop {
-        peer.send(&request(json!(names.len()), "tools/list", params, None)).await;
+        peer.send(&request(&json!(names.len()), "tools/list", params, None)).await;
         let result = peer.next().await["result"].take();
         assert!(result["ttlMs"].is_u64() && result["cacheScope"] == "public");
         let tools = result["tools"].as_array().unwrap();
@@ -105,7 +105,7 @@ async fn pages_of_the_list_join_to_the_whole_and_a_foreign_cursor_is_refused() {
     }
     assert_eq!(names, ["echo", "slow", "silent", "flood", "big", "fails", "ask_user"]);
     for (k, cursor) in [json!("after-99"), json!("after-0"), json!(""), json!(3)].into_iter().enumerate() {
-        peer.send(&request(json!(format!("c{k}")), "tools/list", json!({ "cursor": cursor }), None)).await;
+        peer.send(&request(&json!(format!("c{k}")), "tools/list", json!({ "cursor": cursor }), None)).await;
         assert_eq!(peer.next().await["error"]["code"], -32602, "{cursor}");
     }
 }
@@ -201,16 +201,16 @@ async fn cancels_that_mean_nothing_are_ignored() {
 #[tokio::test(start_paused = true)]
 async fn what_is_no_request_is_refused_and_the_server_goes_on() {
     let mut peer = Peer::start();
-    let busy = request(json!(5), "tools/call", json!({ "name": "silent" }), Some(json!("t")));
+    let busy = request(&json!(5), "tools/call", json!({ "name": "silent" }), Some(json!("t")));
     peer.send(&busy).await;
-    let token = request(json!(6), "tools/call", json!({ "name": "echo" }), Some(json!("t")));
+    let token = request(&json!(6), "tools/call", json!({ "name": "echo" }), Some(json!("t")));
     let cases: [(&str, Value, i64); 8] = [
         ("{", json!(null), -32700),
         ("", json!(null), -32700),
         ("[]", json!(null), -32600),
         (r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#, json!(9), -32602),
         (r#"{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}"#, json!(9), -32022),
-        (&request(json!(9), "ping", json!({}), None), json!(9), -32601),
+        (&request(&json!(9), "ping", json!({}), None), json!(9), -32601),
         (&busy, json!(5), -32600),
         (&token, json!(6), -32600),
     ];
@@ -255,7 +255,7 @@ async fn asking_the_user_takes_two_rounds() {
         for (name, value) in extra.as_object().unwrap() {
             params[name] = value.clone();
         }
-        request(json!(id), "tools/call", params, None).replace(
+        request(&json!(id), "tools/call", params, None).replace(
             r#""io.modelcontextprotocol/clientCapabilities":{}"#,
             r#""io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}"#,
         )

@@ -1,0 +1,196 @@
+//! The life of one call, from the request on its way to its end; the same on both transports.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Sleep, sleep, sleep_until};
+
+use super::message::Progress;
+use super::{CallOptions, Outcome, PeerError, Reason, Report, http, stdio};
+use crate::machine::deadlines::Fired;
+use crate::machine::request::{ClientRequest, Heard};
+use crate::time::{Ms, TimerClock};
+use crate::wire::jsonrpc::Id;
+
+/// Messages of one call waiting for its caller; a slow caller slows the wire.
+pub(super) const IN_CAPACITY: usize = 64;
+
+/// What a transport tells about one call.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    /// The head of an HTTP answer came.
+    Status(u16),
+    /// Progress under the call's own token.
+    Progress(Progress),
+    /// Something was wrong; the call goes on.
+    Fault(String),
+    /// The end.
+    End(Outcome),
+    /// The request could not be sent at all.
+    Unsent(PeerError),
+}
+
+/// One call on its transport. Dropped before [`Signal::finish`]: given up without a word.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) incoming: mpsc::Receiver<Incoming>,
+    pub(super) signal: Signal,
+}
+
+/// How the other side learns that the call is over here.
+#[derive(Debug)]
+pub(super) enum Signal {
+    Stdio(stdio::Signal),
+    Http(http::Signal),
+}
+
+impl Signal {
+    /// Answered: nothing to say.
+    fn finish(self) {
+        if let Signal::Http(signal) = self {
+            signal.finish();
+        }
+    }
+
+    /// The cancel signal that is right for the transport.
+    async fn cancel(self, reason: Reason) {
+        match self {
+            Signal::Stdio(signal) => signal.cancel(reason).await,
+            Signal::Http(signal) => signal.close(),
+        }
+    }
+
+    /// The connection breaks without a word.
+    fn cut(self) {
+        match self {
+            Signal::Stdio(signal) => signal.cut(),
+            Signal::Http(signal) => signal.reset(),
+        }
+    }
+}
+
+/// Follows a call to its end.
+pub(super) async fn follow(
+    id: Id,
+    exchange: Exchange,
+    record: ClientRequest,
+    clock: TimerClock,
+    options: &CallOptions,
+    on_progress: impl FnMut(&Progress) + Send,
+) -> Result<Report, PeerError> {
+    let started = clock.now();
+    let Exchange { incoming, signal } = exchange;
+    let report = Report {
+        id,
+        outcome: Outcome::Lost("nothing came".to_owned()),
+        status: None,
+        progress: 0,
+        rejected: 0,
+        elapsed: Ms(0),
+        faults: Vec::new(),
+    };
+    let mut call = Call { record, clock, report, on_progress };
+    let end = call.run(incoming, options).await;
+    call.report.elapsed = Ms(clock.now().0.saturating_sub(started.0));
+    match end {
+        End::Of(outcome) => {
+            call.report.outcome = outcome;
+            signal.finish();
+        }
+        End::GivenUp(Reason::Dropped) => {
+            call.report.outcome = Outcome::GivenUp(Reason::Dropped);
+            signal.cut();
+        }
+        End::GivenUp(reason) => {
+            call.report.outcome = Outcome::GivenUp(reason);
+            signal.cancel(reason).await;
+        }
+        End::Unsent(error) => return Err(error),
+    }
+    Ok(call.report)
+}
+
+enum End {
+    Of(Outcome),
+    GivenUp(Reason),
+    Unsent(PeerError),
+}
+
+struct Call<F> {
+    record: ClientRequest,
+    clock: TimerClock,
+    report: Report,
+    on_progress: F,
+}
+
+impl<F: FnMut(&Progress) + Send> Call<F> {
+    /// Waits for whatever comes first. Giving up is looked at before what has arrived: a deadline
+    /// that is reached counts as fired, and a flood must not keep a cancel waiting.
+    async fn run(&mut self, mut incoming: mpsc::Receiver<Incoming>, options: &CallOptions) -> End {
+        let due = sleep_until(self.due());
+        let (cancel, cut) = (after(options.cancel_after), after(options.drop_after));
+        tokio::pin!(due, cancel, cut);
+        loop {
+            let arrived = tokio::select! {
+                biased;
+                () = options.cancel.cancelled() => return self.give_up(Reason::Cancelled),
+                () = &mut cut, if options.drop_after.is_some() => return self.give_up(Reason::Dropped),
+                () = &mut cancel, if options.cancel_after.is_some() => return self.give_up(Reason::Cancelled),
+                () = &mut due => {
+                    match self.record.fired(self.clock.now()) {
+                        Some(Fired::Idle) => return self.give_up(Reason::Idle),
+                        Some(Fired::Maximum) => return self.give_up(Reason::Maximum),
+                        None => {
+                            due.as_mut().reset(self.due());
+                            continue;
+                        }
+                    }
+                }
+                arrived = incoming.recv() => arrived,
+            };
+            match arrived {
+                Some(Incoming::Progress(progress)) => {
+                    self.progress(&progress);
+                    due.as_mut().reset(self.due());
+                }
+                Some(Incoming::Status(status)) => self.report.status = Some(status),
+                Some(Incoming::Fault(fault)) => self.report.faults.push(fault),
+                Some(Incoming::Unsent(error)) => return End::Unsent(error),
+                Some(Incoming::End(outcome)) => {
+                    self.record.answer();
+                    return End::Of(outcome);
+                }
+                None => return End::Of(Outcome::Lost("the connection ended".to_owned())),
+            }
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        match self.record.progress(progress.value, self.clock.now()) {
+            Heard::Accepted => {
+                self.report.progress += 1;
+                (self.on_progress)(progress);
+            }
+            Heard::Rejected => self.report.rejected += 1,
+            Heard::Late => {}
+        }
+    }
+
+    fn give_up(&mut self, reason: Reason) -> End {
+        self.record.abandon();
+        End::GivenUp(reason)
+    }
+
+    /// When the next deadline fires; far away once the call is over or where it cannot be told.
+    fn due(&self) -> tokio::time::Instant {
+        let at = self.record.due_at().unwrap_or(FAR);
+        self.clock.instant(at).or_else(|| self.clock.instant(FAR)).unwrap_or_else(|| self.clock.started())
+    }
+}
+
+/// A day: longer than any call is watched without looking again, ms.
+const FAR: Ms = Ms(86_400_000);
+
+fn after(limit: Option<Ms>) -> Sleep {
+    sleep(limit.map_or(Duration::ZERO, Duration::from))
+}
