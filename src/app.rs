@@ -1,1 +1,4 @@
 //! Wires the rooms together: threads, tasks, channels, shutdown. Knows every room but `cli`.
+
+pub mod session;
+pub mod taps;

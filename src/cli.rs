@@ -1,1 +1,71 @@
 //! Arguments → `app` → exit code. The only room that prints.
+//!
+//! Exit codes: 0 clean · 1 findings or a failed check · 2 usage or set-up error · 3 internal.
+//! `midwire stdio` ends with the status of the command that it wraps. A broken pipe on standard
+//! output is a quiet end.
+
+mod args;
+mod tap;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+/// Everything is as it should be.
+const CLEAN: u8 = 0;
+/// Wrong usage, unreadable input, or a set-up that does not work.
+const USAGE: u8 = 2;
+
+/// Runs the program with the process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { USAGE } else { CLEAN };
+            // A closed standard output (`midwire --help | head -1`) is no error.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match run(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(CLEAN),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "midwire: {}", one_line(&error));
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<u8> {
+    match cli.command {
+        Command::Stdio(args) => tap::stdio(&args),
+        Command::Http(args) => tap::http(&args),
+    }
+}
+
+/// The error and its causes in one line, each said once.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&cause);
+        }
+    }
+    text.replace('\n', " ")
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,105 @@
+//! One recorded session: the tape of a tap, its recorder, and its entry among the running taps.
+
+use std::path::PathBuf;
+
+use crate::event::Transport;
+use crate::event::tape::Tape;
+use crate::time::Clock;
+use crate::trace::{Header, Limits, Recorder, RecorderHandle, RecorderStatus, TraceError};
+
+/// What may wait on the tape for the recorder before copies of bodies are given up. ours: the
+/// recorder spills to disk long before, so only a disk that hangs makes it this long.
+const TAPE_LIMIT_BYTES: usize = 64 << 20;
+
+/// Where the recording of a tap goes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Record {
+    /// A file of its own in the state folder.
+    #[default]
+    Default,
+    /// This file; a name that ends in `.zst` is compressed.
+    File(PathBuf),
+    /// Nowhere.
+    Off,
+}
+
+impl Record {
+    /// Reads what stands after `--record`.
+    #[must_use]
+    pub fn from_option(text: Option<&str>) -> Record {
+        match text {
+            None => Record::Default,
+            Some("off") => Record::Off,
+            Some(file) => Record::File(PathBuf::from(file)),
+        }
+    }
+}
+
+/// What a user says about a tap, whatever its transport.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// Where the recording goes.
+    pub record: Record,
+    /// A name for lists.
+    pub label: Option<String>,
+    /// stdio: the server's command.
+    pub command: Vec<String>,
+    /// HTTP: where requests go.
+    pub upstream: Option<String>,
+}
+
+/// A session that is being recorded, or at least watched.
+#[derive(Debug)]
+pub struct Session {
+    tape: Tape,
+    recorder: Option<RecorderHandle>,
+    trouble: Option<TraceError>,
+}
+
+impl Session {
+    /// Begins a session now. A recording that cannot be written does not stop it: the path comes
+    /// first, and [`Session::trouble`] says what is wrong.
+    #[must_use]
+    pub fn start(transport: Transport, about: About) -> Session {
+        let clock = Clock::start();
+        let (tape, reader) = Tape::new(clock, TAPE_LIMIT_BYTES);
+        let header = Header {
+            command: about.command,
+            upstream: about.upstream,
+            label: about.label,
+            ..Header::of_this_process(transport, clock)
+        };
+        let path = match about.record {
+            Record::Default => Some(PathBuf::from(format!("{}.mw.jsonl", header.session))),
+            Record::File(path) => Some(path),
+            Record::Off => None,
+        };
+        match Recorder::start(header, path.as_deref(), reader, Limits::default()) {
+            Ok(recorder) => Session { tape, recorder: Some(recorder), trouble: None },
+            Err(trouble) => Session { tape, recorder: None, trouble: Some(trouble) },
+        }
+    }
+
+    /// Where the tap puts what happens.
+    #[must_use]
+    pub fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
+    /// Why nothing is recorded although it should be.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&TraceError> {
+        self.trouble.as_ref()
+    }
+
+    /// The file that is being written.
+    #[must_use]
+    pub fn recording(&self) -> Option<PathBuf> {
+        self.recorder.as_ref().and_then(|recorder| recorder.status().path)
+    }
+
+    /// Ends the recording in order.
+    pub fn finish(self) -> Option<RecorderStatus> {
+        self.recorder.map(RecorderHandle::finish)
+    }
+}

@@ -1,0 +1,155 @@
+//! Running a tap with its recording.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::session::{About, Session};
+use crate::event::Transport;
+use crate::event::tape::Tape;
+use crate::proxy::http::{HttpOptions, HttpTap};
+use crate::proxy::{ProxyError, stdio};
+
+/// How long open connections may take to end after the tap was told to stop.
+const WIND_DOWN: Duration = Duration::from_secs(1);
+
+/// Runs a stdio tap until the server is gone; returns the exit status to pass on. `announce` is
+/// told, before the server starts, what a person must know (nothing in health).
+///
+/// # Errors
+/// When the server cannot be started.
+pub fn run_stdio(
+    options: &stdio::Options,
+    about: About,
+    announce: impl FnOnce(&str),
+) -> Result<i32, ProxyError> {
+    let session = Session::start(Transport::Stdio, about);
+    if let Some(trouble) = session.trouble() {
+        announce(&format!("not recording: {trouble}"));
+    }
+    let outcome = stdio::run(options, session.tape());
+    session.finish();
+    outcome.map(|outcome| outcome.status())
+}
+
+/// An HTTP tap that runs on a thread of its own.
+#[derive(Debug)]
+pub struct RunningHttp {
+    /// The URL to give to clients.
+    pub client_url: String,
+    /// Why the server could not be reached at the start; it may come later.
+    pub upstream_trouble: Option<String>,
+    /// Why nothing is recorded although it should be.
+    pub recording_trouble: Option<String>,
+    /// The file that is being written.
+    pub recording: Option<PathBuf>,
+    /// Where notes of the user's go.
+    pub tape: Tape,
+    stop: CancellationToken,
+    thread: JoinHandle<()>,
+    session: Session,
+}
+
+/// What the tap's thread says when it listens.
+struct Listening {
+    client_url: String,
+    upstream_trouble: Option<String>,
+}
+
+/// Starts an HTTP tap; it listens when this returns.
+///
+/// # Errors
+/// When it cannot listen, or its options cannot be met.
+pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningHttp> {
+    let session = Session::start(Transport::Http, about);
+    let stop = CancellationToken::new();
+    let (tell, told) = mpsc::channel();
+    let run = {
+        let (tape, stop) = (session.tape().clone(), stop.clone());
+        move || run_http(options, tape, stop, &tell)
+    };
+    let thread = std::thread::Builder::new().name("http tap".to_owned()).spawn(run);
+    let thread = thread.context("cannot start the tap's thread")?;
+    let listening = told.recv().context("the tap ended before it listened")??;
+    Ok(RunningHttp {
+        client_url: listening.client_url,
+        upstream_trouble: listening.upstream_trouble,
+        recording_trouble: session.trouble().map(ToString::to_string),
+        recording: session.recording(),
+        tape: session.tape().clone(),
+        stop,
+        thread,
+        session,
+    })
+}
+
+/// The whole life of the tap's thread.
+fn run_http(
+    options: HttpOptions,
+    tape: Tape,
+    stop: CancellationToken,
+    tell: &mpsc::Sender<anyhow::Result<Listening>>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            // The receiver waits for exactly this message.
+            let _ = tell.send(Err(error).context("cannot start the tap"));
+            return;
+        }
+    };
+    runtime.block_on(async {
+        let tracker = TaskTracker::new();
+        match HttpTap::bind(options, tape, tracker.clone(), stop).await {
+            Ok(tap) => {
+                let client_url = tap.client_url();
+                let upstream_trouble = tap.probe().await.err().map(|error| error.to_string());
+                let _ = tell.send(Ok(Listening { client_url, upstream_trouble }));
+                tap.serve().await;
+            }
+            Err(error) => {
+                let _ = tell.send(Err(error.into()));
+            }
+        }
+        tracker.close();
+        if tokio::time::timeout(WIND_DOWN, tracker.wait()).await.is_err() {
+            tracing::warn!(open = tracker.len(), "connections did not end in time");
+        }
+    });
+}
+
+impl RunningHttp {
+    /// Waits until this process is told to end (`SIGINT`, `SIGTERM`, `SIGHUP`).
+    ///
+    /// # Errors
+    /// When signals cannot be listened for.
+    pub fn wait_for_signal(&self) -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut interrupt = signal(SignalKind::interrupt())?;
+            let mut terminate = signal(SignalKind::terminate())?;
+            let mut hangup = signal(SignalKind::hangup())?;
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            Ok(())
+        })
+    }
+
+    /// Stops accepting, ends what is open, finishes the recording.
+    pub fn stop(self) {
+        self.stop.cancel();
+        // A panic of the tap was reported by its thread; the recording is ended all the same.
+        let _ = self.thread.join();
+        drop(self.tape);
+        self.session.finish();
+    }
+}

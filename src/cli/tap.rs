@@ -1,0 +1,73 @@
+//! `midwire stdio` and `midwire http`.
+
+use std::io::Write;
+
+use super::CLEAN;
+use super::args::{HttpArgs, StdioArgs, TapArgs};
+use crate::app::session::{About, Record};
+use crate::app::taps;
+use crate::proxy::http::{HttpOptions, Upstream};
+use crate::proxy::stdio;
+use crate::time::Ms;
+
+/// Runs the stdio tap; its exit code is the server's.
+pub(super) fn stdio(args: &StdioArgs) -> anyhow::Result<u8> {
+    let options = stdio::Options {
+        command: args.command.clone(),
+        waits: stdio::Waits {
+            term: Ms(args.eof_wait_ms),
+            kill: Ms(args.term_wait_ms),
+            ..stdio::Waits::default()
+        },
+        guard: std::env::current_exe().ok(),
+    };
+    let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let about = About { command, ..about(&args.tap) };
+    let status = taps::run_stdio(&options, about, say)?;
+    // 128 + n fits; a status above 255 does not exist.
+    Ok(u8::try_from(status & 0xff).unwrap_or(u8::MAX))
+}
+
+/// Runs the HTTP tap.
+pub(super) fn http(args: &HttpArgs) -> anyhow::Result<u8> {
+    let upstream: Upstream = args.upstream.parse()?;
+    let options = HttpOptions {
+        upstream,
+        listen: args.listen,
+        is_open_to_network: args.listen_anywhere,
+        allowed_hosts: args.allow_host.clone(),
+        rewrites_origin: args.rewrite_origin,
+        is_upstream_http2: args.http2,
+        extra_ca: args.ca.clone(),
+    };
+    let about = About { upstream: Some(args.upstream.clone()), ..about(&args.tap) };
+    let tap = taps::start_http(options, about)?;
+    if args.listen_anywhere && !args.listen.ip().is_loopback() {
+        say(&format!("others on the network can reach {}, and read and change what passes", args.listen));
+    }
+    if let Some(trouble) = &tap.upstream_trouble {
+        say(&format!("cannot reach {} yet: {trouble}; going on, start it when you like", args.upstream));
+    }
+    match (&tap.recording_trouble, &tap.recording) {
+        (Some(trouble), _) => say(&format!("not recording: {trouble}")),
+        (None, Some(file)) => say(&format!("recording to {}", file.display())),
+        (None, None) => {}
+    }
+    say(&format!("give clients {} (passed on to {})", tap.client_url, args.upstream));
+    tap.wait_for_signal()?;
+    tap.stop();
+    Ok(CLEAN)
+}
+
+fn about(args: &TapArgs) -> About {
+    About {
+        record: Record::from_option(args.record.as_deref()),
+        label: args.label.clone(),
+        ..About::default()
+    }
+}
+
+/// One line for the person; a standard error that is gone is no reason to stop.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "midwire: {text}");
+}
