@@ -10,8 +10,10 @@ mod decode;
 mod encode;
 mod escape;
 mod faults;
+mod follower;
 mod header;
 mod inflate;
+pub mod library;
 mod recorder;
 mod recording;
 #[cfg(test)]
@@ -19,11 +21,14 @@ mod tests;
 mod text;
 mod words;
 
+use std::fs::DirBuilder;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 
 pub use encode::encode_event;
 pub use faults::{BadLine, Faults};
+pub use follower::{Follower, POLL, Writer};
 pub use header::{FORMAT_VERSION, Header};
 pub use recorder::{Limits, Recorder, RecorderHandle, RecorderStatus};
 pub use recording::{Ending, Place, Recording};
@@ -90,6 +95,17 @@ pub enum TraceError {
         /// Why.
         source: io::Error,
     },
+    /// A live tap cannot be announced.
+    #[error("cannot write the run file {}: {source}; the viewer will not list this tap", path.display())]
+    Announce {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no place for recordings.
+    #[error("no home folder is known; set HOME, or MIDWIRE_STATE_DIR to a folder for recordings")]
+    NoHome,
     /// No event stands at this place.
     #[error("no event at byte {offset} of {}: the file was changed since it was read", path.display())]
     NoEvent {
@@ -98,4 +114,12 @@ pub enum TraceError {
         /// Where the event was expected.
         offset: u64,
     },
+}
+
+/// Creates a folder and its parents, for its owner only.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

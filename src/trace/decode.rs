@@ -31,10 +31,13 @@ pub(super) fn decode_line(
 ) -> Result<Option<Event>, serde_json::Error> {
     let mut json = serde_json::Deserializer::from_slice(line);
     let mut members = Members::default();
-    json.deserialize_map(Line { members: &mut members, unknown })?;
+    json.deserialize_map(Line(&mut members))?;
     json.end()?;
     if members.is_header {
         return Ok(None);
+    }
+    for name in &members.unknown {
+        unknown(name);
     }
     members.into_event(defaults).map(Some).map_err(serde_json::Error::custom)
 }
@@ -68,6 +71,7 @@ struct Members<'a> {
     hits: u64,
     event_count: Option<u64>,
     complete: Option<bool>,
+    unknown: Vec<String>,
 }
 
 /// Short texts of the rarer events.
@@ -163,12 +167,9 @@ impl Texts {
 }
 
 /// Takes the members of a line one by one; of a repeated one, the last counts.
-struct Line<'m, 'a, 'u> {
-    members: &'m mut Members<'a>,
-    unknown: &'u mut dyn FnMut(&str),
-}
+struct Line<'m, 'a>(&'m mut Members<'a>);
 
-impl<'de> Visitor<'de> for Line<'_, 'de, '_> {
+impl<'de> Visitor<'de> for Line<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -176,7 +177,7 @@ impl<'de> Visitor<'de> for Line<'_, 'de, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Line { members: m, unknown } = self;
+        let m = self.0;
         while let Some(name) = map.next_key_seed(TextSeed)? {
             match name.as_ref() {
                 "n" => m.n = map.next_value()?,
@@ -201,7 +202,7 @@ impl<'de> Visitor<'de> for Line<'_, 'de, '_> {
                 }
                 name => {
                     if !m.rare(name, &mut map)? {
-                        unknown(name);
+                        m.unknown.push(name.to_owned());
                         map.next_value::<IgnoredAny>()?;
                     }
                 }

@@ -105,6 +105,11 @@ impl Inflate {
         &self.compressed
     }
 
+    /// Compressed bytes read so far.
+    pub(super) fn read_bytes(&self) -> u64 {
+        self.at
+    }
+
     /// Why no more will come although the last frame is not finished.
     pub(super) fn fault(&self) -> Option<String> {
         let cut = (!self.is_between_frames).then(|| "the last frame is not finished".to_owned());

@@ -31,6 +31,7 @@ use crate::event::tape::{Closer, TapeReader, Taped, Ticket};
 use crate::event::{Dir, What};
 use crate::time::{self, Clock, Mono, Ms};
 
+pub(super) use self::sink::part_path;
 pub use self::status::RecorderStatus;
 
 /// How often wall time is written down.
@@ -179,6 +180,7 @@ impl RecorderHandle {
 
     /// Ends the recording in order: all that is on the tape is written, then `capture_end`. What
     /// happens later is not recorded. Waits at most ten seconds for a disk that hangs.
+    #[must_use = "it says whether anything is missing; drop the handle if nobody wants to know"]
     pub fn finish(mut self) -> RecorderStatus {
         self.end();
         self.status.get()

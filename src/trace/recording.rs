@@ -1,6 +1,8 @@
 //! Reading a recording: event by event in order, and again by place.
 
+use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 use super::decode::{Defaults, decode_line};
@@ -69,7 +71,7 @@ impl Recording {
     /// # Errors
     /// When it cannot be read, or its first line is not JSON.
     pub fn open(path: &Path) -> Result<Recording, TraceError> {
-        Recording::of_parts(vec![Part::open(Text::open(path)?)?])
+        Ok(Recording::of_parts(vec![Part::open(Text::open(path)?)?]))
     }
 
     /// Opens several files as one recording, in the order given. Parts of one session go on as
@@ -80,7 +82,7 @@ impl Recording {
     /// As for [`Recording::open`], for the first file that fails.
     pub fn open_all(paths: &[&Path]) -> Result<Recording, TraceError> {
         let parts: Result<_, _> = paths.iter().map(|path| Part::open(Text::open(path)?)).collect();
-        Recording::of_parts(parts?)
+        Ok(Recording::of_parts(parts?))
     }
 
     /// Reads `input` (standard input) to its end and opens that; `name` stands in messages.
@@ -88,11 +90,11 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::open`].
     pub fn read_from(input: &mut impl Read, name: &str) -> Result<Recording, TraceError> {
-        Recording::of_parts(vec![Part::open(Text::spool(Path::new(name), input)?)?])
+        Ok(Recording::of_parts(vec![Part::open(Text::spool(Path::new(name), input)?)?]))
     }
 
-    fn of_parts(parts: Vec<Part>) -> Result<Recording, TraceError> {
-        Ok(Recording { parts, current: 0, order: 0, faults: Faults::default(), ending: Ending::Cut })
+    fn of_parts(parts: Vec<Part>) -> Recording {
+        Recording { parts, current: 0, order: 0, faults: Faults::default(), ending: Ending::Cut }
     }
 
     /// What the (first) file says about itself.
@@ -185,7 +187,42 @@ impl Recording {
         (event, place)
     }
 
-    fn enter_next_part(&mut self) {
+    pub(super) fn is_in_last_part(&self) -> bool {
+        self.current + 1 >= self.parts.len()
+    }
+
+    /// The file of the last part, for its lock.
+    pub(super) fn last_file(&self) -> Option<&File> {
+        self.parts.last().map(|part| part.text.recorded_file())
+    }
+
+    /// The path and the number of the last part.
+    pub(super) fn last_part(&self) -> Option<(&Path, u32)> {
+        self.parts.last().map(|part| (part.text.path(), part.header.part.unwrap_or(1)))
+    }
+
+    /// Adds a file if it goes on with the session of the last part.
+    pub(super) fn add_part(&mut self, path: &Path) -> Result<bool, TraceError> {
+        let part = Part::open(Text::open(path)?)?;
+        let is_of_session = self.parts.last().is_some_and(|last| last.header.session == part.header.session);
+        if is_of_session {
+            self.parts.push(part);
+        }
+        Ok(is_of_session)
+    }
+
+    /// If the file that is being read was cut short, begins it anew.
+    pub(super) fn note_truncation(&mut self) -> Result<(), TraceError> {
+        let Some(part) = self.parts.get_mut(self.current) else { return Ok(()) };
+        if part.text.is_truncated()? {
+            self.faults.was_truncated = true;
+            part.text.seek(0);
+            (part.last_n, part.last_at, part.lines) = (0, Mono(0), 0);
+        }
+        Ok(())
+    }
+
+    pub(super) fn enter_next_part(&mut self) {
         let Some(before) = self.parts.get(self.current) else { return };
         let (header, add_n, add_ns) = (&before.header, before.add_n, before.add_ns);
         let (n, at) =
@@ -265,7 +302,7 @@ impl Part {
     /// Makes an event of a line; `None` when it holds none (blank, a header, or bad).
     fn decode(
         &mut self,
-        at: std::ops::Range<usize>,
+        at: Range<usize>,
         offset: u64,
         order: u32,
         faults: &mut Faults,
@@ -317,9 +354,9 @@ impl Part {
 
     fn shift(&self, event: &mut Event) {
         event.n = event.n.saturating_add(self.add_n);
-        let shifted = |at: Mono| Mono(at.0.saturating_add(self.add_ns));
-        event.at = shifted(event.at);
-        event.out = event.out.map(shifted);
+        for at in std::iter::once(&mut event.at).chain(&mut event.out) {
+            at.0 = at.0.saturating_add(self.add_ns);
+        }
     }
 }
 

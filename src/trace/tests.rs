@@ -153,12 +153,12 @@ const SESSION: &str = r#"{"midwire":1,"session":"s","transport":"stdio","command
 #[test]
 fn a_recording_cut_at_any_byte_opens_and_keeps_every_whole_line() {
     for len in 0..=SESSION.len() {
-        let cut = &SESSION[..len];
+        let (cut, rest) = SESSION.split_at(len);
         let mut recording = open(cut);
         let read = read_all(&mut recording).len();
         let ends = cut.matches('\n').count();
         // A last line that lacks nothing but its end counts as whole.
-        let is_whole = SESSION[len..].starts_with('\n');
+        let is_whole = rest.starts_with('\n');
         assert_eq!(read, (ends + usize::from(is_whole)).saturating_sub(1), "cut at {len}");
         let torn = if is_whole { 0 } else { len - cut.rfind('\n').map_or(0, |at| at + 1) };
         assert_eq!(recording.faults().torn_bytes, torn as u64, "cut at {len}");

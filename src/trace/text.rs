@@ -172,6 +172,13 @@ impl Text {
         Ok(got)
     }
 
+    /// Whether the file is shorter than what was read of it.
+    pub(super) fn is_truncated(&self) -> Result<bool, TraceError> {
+        let read = |source| TraceError::Read { path: self.path.clone(), source };
+        let read_bytes = self.inflate.as_ref().map_or(self.offset, Inflate::read_bytes);
+        Ok(self.recorded_file().metadata().map_err(read)?.len() < read_bytes)
+    }
+
     /// The bytes at a position; they must be there.
     pub(super) fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, TraceError> {
         let mut bytes = vec![0; len.min(LINE_LIMIT_BYTES)];

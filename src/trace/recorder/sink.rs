@@ -2,17 +2,21 @@
 //! name says so. A failed write loses nothing that was given to it: the rest is carried and tried
 //! again.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use zstd::stream::write::Encoder;
 
-use crate::trace::TraceError;
+use crate::trace::{TraceError, make_folder};
 
 /// Compression level. ours: the fastest; what is slow is the wire, not the disk.
 const ZSTD_LEVEL: i32 = 1;
+
+/// How often a lock that somebody is just asking for is tried again, a millisecond apart.
+const LOCK_TRIES: u32 = 5;
 
 /// An open recording file.
 pub(super) struct Sink {
@@ -33,9 +37,15 @@ impl Sink {
         }
         let create = |source| TraceError::Create { path: path.to_owned(), source };
         let (path, file) = create_free(path).map_err(create)?;
-        // The lock says that this recording has a living writer. Where locks are not supported,
-        // readers cannot know, and nothing else depends on it.
-        let _ = file.try_lock();
+        // The lock says that this recording has a living writer. A follower may be asking for it
+        // at this very moment; where locks are not supported, readers cannot know, and nothing
+        // else depends on it.
+        for _ in 0..LOCK_TRIES {
+            if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let is_compressed = path.extension().is_some_and(|ending| ending == "zst");
         let compressor =
             is_compressed.then(|| Encoder::new(Vec::new(), ZSTD_LEVEL)).transpose().map_err(create)?;
@@ -112,14 +122,6 @@ impl Sink {
         self.carry = rest.to_vec();
         Err(error)
     }
-}
-
-/// Creates a folder and its parents, for its owner only.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.as_os_str().is_empty() || folder.is_dir() {
-        return Ok(());
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn create_free(path: &Path) -> io::Result<(PathBuf, File)> {

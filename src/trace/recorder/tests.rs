@@ -78,7 +78,7 @@ fn reads_become_lines_with_numbers_stamps_and_an_end() {
 #[test]
 fn files_and_folders_are_private() {
     let Bench { path, handle, _folder, .. } = stdio("a.mw.jsonl");
-    handle.finish();
+    drop(handle);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
 }
@@ -109,7 +109,7 @@ fn a_request_takes_the_pieces_of_its_body_in() {
     let head = What::ResponseHead { status: 200, headers: Headers::default() };
     tape.push_http(Dir::S2c, Some(1), Some(1), head);
     tape.push_http(Dir::C2s, Some(1), Some(1), piece("late"));
-    handle.finish();
+    drop(handle);
     let (_, events) = read(&path);
     let streams: Vec<_> = events.iter().map(|event| (event.stream, body(event))).collect();
     assert_eq!(
@@ -132,7 +132,7 @@ fn a_body_that_comes_a_moment_later_still_joins_its_request() {
     tape.handed_on(ticket);
     std::thread::sleep(Duration::from_millis(25));
     tape.push_http(Dir::C2s, Some(1), Some(1), What::Body(Bytes::from_static(b"ab")));
-    handle.finish();
+    drop(handle);
     let (_, events) = read(&path);
     assert_eq!((events.len(), body(&events[0])), (2, Some(&b"ab"[..])));
 }
@@ -174,7 +174,7 @@ fn a_recording_is_never_written_over() {
     let (_tape, reader) = Tape::new(Clock::start(), TAPE_BYTES);
     let second = Recorder::start(Header::default(), Some(&first.path), reader, Limits::default()).unwrap();
     assert_eq!(second.status().path.unwrap().file_name().unwrap(), "a-2.mw.jsonl");
-    first.handle.finish();
+    drop(first.handle);
     assert_eq!(read(&first.path).1.len(), 1);
 }
 
@@ -236,7 +236,7 @@ fn a_compressed_recording_opens_whole_and_cut_at_any_flush() {
     let (cut, events) = read(&path);
     assert_eq!(events.len(), 5);
     assert_eq!(cut.faults().compression.as_deref(), Some("the last frame is not finished"));
-    handle.finish();
+    drop(handle);
     let (whole, events) = read(&path);
     assert_eq!(events.len(), 6);
     assert!(whole.faults().is_empty());
