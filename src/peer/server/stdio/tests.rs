@@ -301,3 +301,29 @@ async fn it_ends_when_its_output_is_closed() {
     peer.input.write_all(b"{\n").await.unwrap();
     peer.served.await.unwrap().unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_near_the_end_wins_or_loses_as_a_whole() {
+    let mut answered = Vec::new();
+    for delay in [5, 9, 10, 11, 15] {
+        let mut peer = Peer::start();
+        peer.call(json!(1), "slow", json!({ "steps": 1, "step_ms": 10 }), Some(json!("t"))).await;
+        tokio::time::sleep(Ms(delay).into()).await;
+        peer.cancel(json!(1)).await;
+        // Its answer proves that the server has read past the cancel.
+        peer.call(json!("witness"), "echo", json!({}), None).await;
+        let mut before = Vec::new();
+        loop {
+            let message = peer.next().await;
+            if message["id"] == "witness" {
+                break;
+            }
+            before.push(message["id"] == 1);
+        }
+        assert!(peer.end().await.is_empty(), "{delay}: something followed the witness");
+        let won = [false, true];
+        assert!(before.is_empty() || before == won || before == won[..1], "{delay}: {before:?}");
+        answered.push(before.last() == Some(&true));
+    }
+    assert_eq!((answered.first(), answered.last()), (Some(&false), Some(&true)));
+}
