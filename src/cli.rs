@@ -5,6 +5,8 @@
 //! output is a quiet end.
 
 mod args;
+mod call;
+mod serve;
 mod tap;
 
 use std::io::Write;
@@ -16,6 +18,8 @@ use args::{Cli, Command};
 
 /// Everything is as it should be.
 const CLEAN: u8 = 0;
+/// Findings, or a call without a good answer.
+const FINDINGS: u8 = 1;
 /// Wrong usage, unreadable input, or a set-up that does not work.
 const USAGE: u8 = 2;
 
@@ -35,7 +39,7 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(CLEAN),
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "midwire: {}", one_line(&error));
+            say(&one_line(&error));
             ExitCode::from(USAGE)
         }
     }
@@ -45,6 +49,8 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
     match cli.command {
         Command::Stdio(args) => tap::stdio(&args),
         Command::Http(args) => tap::http(&args),
+        Command::Serve(args) => serve::serve(&args),
+        Command::Call(args) => call::call(&args),
     }
 }
 
@@ -68,4 +74,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// One line for the person; a standard error that is gone is no reason to stop.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "midwire: {text}");
 }

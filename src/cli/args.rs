@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Sits between an MCP client and an MCP server and shows what really passes.
 #[derive(Debug, Parser)]
@@ -34,6 +34,10 @@ pub(super) enum Command {
     Stdio(StdioArgs),
     /// Tap an HTTP server: a reverse proxy on loopback, with the viewer when on a terminal
     Http(HttpArgs),
+    /// Run the reference server
+    Serve(ServeArgs),
+    /// Call a server with the reference client
+    Call(CallArgs),
 }
 
 /// How the screen looks.
@@ -89,7 +93,7 @@ Examples:
 
 The path is passed on as the client sends it: only scheme, host and port are the tap's.")]
 pub(super) struct HttpArgs {
-    /// The server, such as http://127.0.0.1:3000/mcp
+    /// The URL of the server
     #[arg(long, value_name = "URL")]
     pub(super) upstream: String,
     /// Where to listen; port 0 takes a free one
@@ -117,4 +121,112 @@ pub(super) struct HttpArgs {
     pub(super) tap: TapArgs,
     #[command(flatten)]
     pub(super) screen: Screen,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  midwire stdio -- midwire serve stdio
+  midwire serve http --listen 127.0.0.1:3000
+
+Tools: echo, slow, silent, flood, big, fails.")]
+pub(super) struct ServeArgs {
+    #[command(subcommand)]
+    pub(super) transport: ServeTransport,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ServeTransport {
+    /// On standard input and output
+    Stdio(ServerArgs),
+    /// On Streamable HTTP, endpoint /mcp
+    Http {
+        /// Where to listen; port 0 takes a free one
+        #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:3000")]
+        listen: SocketAddr,
+        /// An origin that browsers may call from; may be repeated
+        #[arg(long, value_name = "ORIGIN")]
+        allow_origin: Vec<String>,
+        /// How requests are answered
+        #[arg(long, value_enum, default_value_t = Answers::Auto)]
+        answers: Answers,
+        /// Silence on an event stream after which a comment is sent
+        #[arg(long, value_name = "MS", default_value_t = 15_000)]
+        keep_alive_ms: u64,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+}
+
+/// What both transports of the reference server take.
+#[derive(Debug, Args)]
+pub(super) struct ServerArgs {
+    /// Most progress notifications a second for each call, `flood` excepted
+    #[arg(long, value_name = "N")]
+    pub(super) max_progress: Option<u32>,
+    /// Tools on one page of tools/list
+    #[arg(long, value_name = "N")]
+    pub(super) page_size: Option<usize>,
+}
+
+/// How the reference server answers on HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Answers {
+    /// JSON; an event stream as soon as there is progress
+    Auto,
+    /// Always an event stream
+    Sse,
+    /// Always one JSON body
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  midwire call list --url http://127.0.0.1:3000/mcp
+  midwire call slow --arg steps=5 --progress --url http://127.0.0.1:3000/mcp
+  midwire call echo --arg text=hello -- midwire stdio -- midwire serve stdio
+
+Exit codes: 0 an answer, 1 an error, a tool error or no answer, 2 cannot be sent.")]
+pub(super) struct CallArgs {
+    /// `discover`, `list`, or the name of a tool
+    #[arg(value_name = "discover|list|TOOL")]
+    pub(super) what: String,
+    /// The server's URL
+    #[arg(long, value_name = "URL", conflicts_with = "command", required_unless_present = "command")]
+    pub(super) url: Option<String>,
+    /// An argument of the tool; a value that is JSON is sent as such, anything else as a string
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(super) args: Vec<(String, String)>,
+    /// All arguments of the tool, as a JSON object
+    #[arg(long, value_name = "OBJECT", conflicts_with = "args")]
+    pub(super) arguments: Option<String>,
+    /// Ask for progress and print it
+    #[arg(long)]
+    pub(super) progress: bool,
+    /// Give up after this long without progress
+    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    pub(super) timeout: u64,
+    /// Give up after this long, whatever comes
+    #[arg(long, value_name = "MS", default_value_t = 300_000)]
+    pub(super) max: u64,
+    /// Cancel, in the way of the transport, after this long
+    #[arg(long, value_name = "MS")]
+    pub(super) cancel_after: Option<u64>,
+    /// Break the connection without a word after this long
+    #[arg(long, value_name = "MS")]
+    pub(super) drop_after: Option<u64>,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+    /// The server's command and its arguments, instead of --url
+    #[arg(last = true, value_name = "CMD")]
+    pub(super) command: Vec<String>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("{text} is not NAME=VALUE")),
+    }
 }

@@ -1,9 +1,7 @@
 //! `midwire stdio` and `midwire http`.
 
-use std::io::Write;
-
-use super::CLEAN;
 use super::args::{HttpArgs, StdioArgs, TapArgs};
+use super::{CLEAN, say};
 use crate::app::session::{About, Record};
 use crate::app::taps;
 use crate::proxy::http::{HttpOptions, Upstream};
@@ -65,9 +63,4 @@ fn about(args: &TapArgs) -> About {
         label: args.label.clone(),
         ..About::default()
     }
-}
-
-/// One line for the person; a standard error that is gone is no reason to stop.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "midwire: {text}");
 }
