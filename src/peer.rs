@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod server;
+pub mod tour;
 
 use std::io;
 use std::net::SocketAddr;

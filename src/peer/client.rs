@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-pub use message::Progress;
+pub use message::{Progress, raw};
 
 use self::message::Outgoing;
 use super::PeerError;

@@ -68,8 +68,10 @@ pub(super) fn cancelled(id: &Id, reason: &str) -> Bytes {
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\",\"params\":{params}}}", methods::CANCELLED))
 }
 
-/// A value as raw JSON. What is written here (texts, literal objects, maps by text) always can be.
-pub(super) fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
+/// A value as raw JSON, for [`Params`]. Texts, JSON values and maps by text always can be; what
+/// cannot is `null`.
+#[must_use]
+pub fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 

@@ -353,9 +353,10 @@ async fn every_way_of_leaving_a_socket_cancels_and_the_server_ends_in_time() {
 }
 
 fn head_and_body(case: &Case) -> String {
-    let fields: String = case.fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let fields: Vec<String> = case.fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let fields = fields.join("\r\n");
     let length = case.body.len();
-    format!("POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n{fields}\r\n{}", case.body)
+    format!("POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n{fields}\r\n\r\n{}", case.body)
 }
 
 #[tokio::test]
