@@ -230,7 +230,8 @@ impl TapeReader {
             queue = filled.wait_timeout(queue, limit).unwrap_or_else(PoisonError::into_inner).0;
             queue.is_reader_waiting = false;
         }
-        if !gather.is_zero() && !(queue.items.is_empty() && queue.handed_on.is_empty()) {
+        let has_some = !queue.items.is_empty() || !queue.handed_on.is_empty();
+        if has_some && !gather.is_zero() {
             let is_calm = |queue: &mut Queue| !queue.is_closed && queue.bytes < limit_bytes / 2;
             queue =
                 filled.wait_timeout_while(queue, gather, is_calm).unwrap_or_else(PoisonError::into_inner).0;
@@ -346,7 +347,7 @@ mod tests {
         let (tape, mut reader) = Tape::new(Clock::start(), 1 << 20);
         tape.push_stdio(Dir::C2s, bytes("x"));
         reader.closer().close();
-        let batch = reader.wait_and_gather(Duration::from_secs(60), Duration::from_secs(60));
+        let batch = reader.wait_and_gather(Duration::from_mins(1), Duration::from_mins(1));
         assert_eq!((batch.items.len(), batch.is_end), (1, true));
         assert!(batch.items[0].at <= batch.taken_at);
     }
@@ -361,7 +362,7 @@ mod tests {
             }
             tape
         });
-        let batch = reader.wait_and_gather(Duration::from_secs(60), Duration::from_secs(60));
+        let batch = reader.wait_and_gather(Duration::from_mins(1), Duration::from_mins(1));
         assert!(batch.items.len() >= 2 && !batch.is_end);
         drop(pusher.join().unwrap());
     }

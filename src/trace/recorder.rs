@@ -5,6 +5,8 @@
 //! → [`sink`] (the file). The tap never waits for any of it.
 
 mod disk;
+#[cfg(test)]
+mod disk_tests;
 mod held;
 mod intake;
 mod pen;

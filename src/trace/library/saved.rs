@@ -189,8 +189,8 @@ impl SavedRun {
 }
 
 fn is_recording(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
+    let plain = if is_compressed(path) { path.with_extension("") } else { path.to_owned() };
+    plain.extension().is_some_and(|ending| ending == "jsonl")
 }
 
 fn is_compressed(path: &Path) -> bool {
