@@ -6,6 +6,7 @@
 
 mod args;
 mod call;
+mod ls;
 mod serve;
 mod tap;
 
@@ -49,6 +50,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
     match cli.command {
         Command::Stdio(args) => tap::stdio(&args),
         Command::Http(args) => tap::http(&args),
+        Command::Ls(args) => ls::ls(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Call(args) => call::call(&args),
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::event::Transport;
 use crate::event::tape::Tape;
 use crate::time::Clock;
+use crate::trace::library::{Library, Run, RunFile};
 use crate::trace::{Header, Limits, Recorder, RecorderHandle, RecorderStatus, TraceError};
 
 /// What may wait on the tape for the recorder before copies of bodies are given up. ours: the
@@ -54,6 +55,8 @@ pub struct Session {
     tape: Tape,
     recorder: Option<RecorderHandle>,
     trouble: Option<TraceError>,
+    run: Run,
+    announced: Option<RunFile>,
 }
 
 impl Session {
@@ -69,14 +72,44 @@ impl Session {
             label: about.label,
             ..Header::of_this_process(transport, clock)
         };
-        let path = match about.record {
-            Record::Default => Some(PathBuf::from(format!("{}.mw.jsonl", header.session))),
-            Record::File(path) => Some(path),
-            Record::Off => None,
+        let mut run = Run {
+            session: header.session.clone(),
+            pid: std::process::id(),
+            transport: match transport {
+                Transport::Stdio => "stdio",
+                Transport::Http => "http",
+            }
+            .to_owned(),
+            started: clock.started_wall(),
+            label: header.label.clone(),
+            command: header.command.clone(),
+            upstream: header.upstream.clone(),
+            listen: None,
+            recording: None,
         };
-        match Recorder::start(header, path.as_deref(), reader, Limits::default()) {
-            Ok(recorder) => Session { tape, recorder: Some(recorder), trouble: None },
-            Err(trouble) => Session { tape, recorder: None, trouble: Some(trouble) },
+        let started = match about.record {
+            Record::Default => Library::of_user().map(|library| {
+                Some(library.new_recording(clock.started_wall(), transport, header.label.as_deref()))
+            }),
+            Record::File(path) => Ok(Some(path)),
+            Record::Off => Ok(None),
+        }
+        .and_then(|path| Recorder::start(header, path.as_deref(), reader, Limits::default()));
+        let (recorder, trouble) = match started {
+            Ok(recorder) => (Some(recorder), None),
+            Err(trouble) => (None, Some(trouble)),
+        };
+        run.recording = recorder.as_ref().and_then(|recorder| recorder.status().path);
+        Session { tape, recorder, trouble, run, announced: None }
+    }
+
+    /// Lets viewers find this session among the running taps; `listen`: where its clients go. A
+    /// tap that cannot be announced works all the same.
+    pub fn announce(&mut self, listen: Option<String>) {
+        self.run.listen = listen;
+        match Library::of_user().and_then(|library| library.announce(&self.run)) {
+            Ok(file) => self.announced = Some(file),
+            Err(error) => tracing::warn!(%error, "viewers will not find this tap"),
         }
     }
 
@@ -101,5 +134,16 @@ impl Session {
     /// Ends the recording in order.
     pub fn finish(self) -> Option<RecorderStatus> {
         self.recorder.map(RecorderHandle::finish)
+    }
+
+    /// Ends a session that never came to be, and leaves no recording of it.
+    pub fn discard(self) {
+        let recording = self.recording();
+        self.finish();
+        if let Some(path) = recording
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::warn!(%error, path = %path.display(), "an empty recording stays behind");
+        }
     }
 }

@@ -29,13 +29,21 @@ pub fn run_stdio(
     about: About,
     announce: impl FnOnce(&str),
 ) -> Result<i32, ProxyError> {
-    let session = Session::start(Transport::Stdio, about);
+    let mut session = Session::start(Transport::Stdio, about);
     if let Some(trouble) = session.trouble() {
         announce(&format!("not recording: {trouble}"));
     }
-    let outcome = stdio::run(options, session.tape());
-    session.finish();
-    outcome.map(|outcome| outcome.status())
+    session.announce(None);
+    match stdio::run(options, session.tape()) {
+        Ok(outcome) => {
+            session.finish();
+            Ok(outcome.status())
+        }
+        Err(error) => {
+            session.discard();
+            Err(error)
+        }
+    }
 }
 
 /// An HTTP tap that runs on a thread of its own.
@@ -67,7 +75,7 @@ struct Listening {
 /// # Errors
 /// When it cannot listen, or its options cannot be met.
 pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningHttp> {
-    let session = Session::start(Transport::Http, about);
+    let mut session = Session::start(Transport::Http, about);
     let stop = CancellationToken::new();
     let (tell, told) = mpsc::channel();
     let run = {
@@ -76,7 +84,15 @@ pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningH
     };
     let thread = std::thread::Builder::new().name("http tap".to_owned()).spawn(run);
     let thread = thread.context("cannot start the tap's thread")?;
-    let listening = told.recv().context("the tap ended before it listened")??;
+    let listening = match told.recv() {
+        Ok(Ok(listening)) => listening,
+        Ok(Err(error)) => {
+            session.discard();
+            return Err(error);
+        }
+        Err(gone) => return Err(gone).context("the tap ended before it listened"),
+    };
+    session.announce(Some(listening.client_url.clone()));
     Ok(RunningHttp {
         client_url: listening.client_url,
         upstream_trouble: listening.upstream_trouble,

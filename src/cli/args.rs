@@ -34,6 +34,8 @@ pub(super) enum Command {
     Stdio(StdioArgs),
     /// Tap an HTTP server: a reverse proxy on loopback, with the viewer when on a terminal
     Http(HttpArgs),
+    /// List running taps and saved recordings
+    Ls(LsArgs),
     /// Run the reference server
     Serve(ServeArgs),
     /// Call a server with the reference client
@@ -121,6 +123,14 @@ pub(super) struct HttpArgs {
     pub(super) tap: TapArgs,
     #[command(flatten)]
     pub(super) screen: Screen,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  midwire ls --json")]
+pub(super) struct LsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
