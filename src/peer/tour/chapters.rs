@@ -4,8 +4,8 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::PeerError;
-use super::super::client::{CallOptions, Client, Outcome, Params, Report, raw};
+use crate::peer::PeerError;
+use crate::peer::client::{CallOptions, Client, Outcome, Params, Report, raw};
 use crate::spec::methods;
 use crate::time::Ms;
 use crate::wire::jsonrpc;

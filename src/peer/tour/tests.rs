@@ -1,11 +1,12 @@
 //! The tour keeps what it promises, in the time that it promises.
 
-use super::super::client::Outcome;
-use super::super::server::{ServerOptions, serve_pipes};
 use super::*;
+use crate::peer::client::Outcome;
+use crate::peer::server::{ServerOptions, serve_pipes};
 use crate::time::{Ms, TimerClock};
 
 #[expect(clippy::disallowed_methods, reason = "a test lets its servers end with the runtime")]
+#[expect(clippy::unnecessary_wraps, reason = "the tour asks for it")]
 fn connect() -> Result<Client, PeerError> {
     let (client_side, server_in) = tokio::io::duplex(1 << 16);
     let (server_out, client_read) = tokio::io::duplex(1 << 16);

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::super::PeerError;
+use crate::peer::PeerError;
 
 const HTTP_PORT: u16 = 80;
 

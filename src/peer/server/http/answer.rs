@@ -11,14 +11,14 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response as HttpResponse, StatusCode};
 use tokio::sync::mpsc;
 
-use super::super::AnswerMode;
-use super::super::core::{Live, Outgoing};
-use super::super::message::Refusal;
+use crate::peer::server::AnswerMode;
+use crate::peer::server::core::{Live, Outgoing};
+use crate::peer::server::message::Refusal;
 use crate::spec::headers;
 use crate::time::Ms;
 
 /// The body of an answer.
-pub(in super::super) type Answer = UnsyncBoxBody<Bytes, Infallible>;
+pub(super) type Answer = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Sent on a quiet stream; clients ignore it.
 const COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");

@@ -3,7 +3,7 @@
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, CONTENT_TYPE, ORIGIN};
 
-use super::super::message::{Meta, Refusal, Request};
+use crate::peer::server::message::{Meta, Refusal, Request};
 use crate::spec::{codes, headers};
 
 /// A status and a line for people: the request is refused without a JSON-RPC body.

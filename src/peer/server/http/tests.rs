@@ -5,9 +5,9 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::super::core::Core;
-use super::super::{AnswerMode, ServerOptions};
 use super::*;
+use crate::peer::server::core::Core;
+use crate::peer::server::{AnswerMode, ServerOptions};
 use crate::time::TimerClock;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"t"}"#;

@@ -5,8 +5,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::super::core::Core;
-use super::super::{PeerError, ServerOptions};
+use crate::peer::server::core::Core;
+use crate::peer::server::{PeerError, ServerOptions};
 use crate::time::{Ms, TimerClock};
 
 struct Peer {
