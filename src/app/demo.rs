@@ -30,11 +30,15 @@ pub struct Demo {
     server: JoinHandle<()>,
 }
 
-/// Starts server, tap and tour.
+/// Starts server, tap and tour; `tell` hears what the tour says, as the recording does.
 ///
 /// # Errors
 /// When no loopback port can be had or the recording cannot be written.
-pub fn start(options: TourOptions, record: Record) -> anyhow::Result<Demo> {
+pub fn start(
+    options: TourOptions,
+    record: Record,
+    tell: impl FnMut(&str) + Send + 'static,
+) -> anyhow::Result<Demo> {
     let stop = CancellationToken::new();
     let (address, server) = start_server(stop.clone())?;
     let url = format!("http://{address}{ENDPOINT}");
@@ -51,7 +55,7 @@ pub fn start(options: TourOptions, record: Record) -> anyhow::Result<Demo> {
     let tap = taps::start_http(http, about)?;
     let tour = {
         let (url, tape, stop) = (tap.client_url.clone(), tap.tape.clone(), stop.clone());
-        let run = move || run_tour(&url, &tape, options, &stop);
+        let run = move || run_tour(&url, &tape, options, &stop, tell);
         std::thread::Builder::new().name("tour".to_owned()).spawn(run).context("cannot start the tour")?
     };
     Ok(Demo { tap, stop, tour, server })
@@ -81,9 +85,16 @@ fn start_server(stop: CancellationToken) -> anyhow::Result<(SocketAddr, JoinHand
     Ok((address, thread))
 }
 
-fn run_tour(url: &str, tape: &Tape, options: TourOptions, stop: &CancellationToken) -> anyhow::Result<()> {
+fn run_tour(
+    url: &str,
+    tape: &Tape,
+    options: TourOptions,
+    stop: &CancellationToken,
+    mut tell: impl FnMut(&str) + Send,
+) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let say = |text: &str| {
+        tell(text);
         tape.push_http(Dir::Tap, None, None, What::Mark(text.to_owned()));
     };
     runtime.block_on(tour::run(|| Client::http(url), options, stop, say))?;
