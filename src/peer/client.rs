@@ -14,6 +14,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -39,8 +40,8 @@ pub struct CallOptions {
     pub max: Ms,
     /// Ask for progress.
     pub wants_progress: bool,
-    /// What the client says it can do: the JSON object `clientCapabilities`.
-    pub capabilities: String,
+    /// What the client says it can do: the object `clientCapabilities`.
+    pub capabilities: Value,
     /// Cancel, in the way of the transport, after this long.
     pub cancel_after: Option<Ms>,
     /// Break the connection without a word after this long: reset on HTTP, closed pipes on stdio.
@@ -55,7 +56,7 @@ impl Default for CallOptions {
             idle: Ms(60_000),
             max: Ms(300_000),
             wants_progress: false,
-            capabilities: "{}".to_owned(),
+            capabilities: json!({}),
             cancel_after: None,
             drop_after: None,
             cancel: CancellationToken::new(),
@@ -78,7 +79,7 @@ pub struct Report {
     pub rejected: u64,
     /// From the request to its end.
     pub elapsed: Ms,
-    /// What the server did wrong on the way, in words; the call went on.
+    /// What the server did wrong on the way, in words; the call went on. At most 100 are kept.
     pub faults: Vec<String>,
 }
 

@@ -61,7 +61,7 @@ impl Default for ServerOptions {
 }
 
 /// Serves on this process's standard input and output until the input ends or `cancel` fires.
-/// After that it takes at most 300 ms. Standard output carries messages and nothing else. A read
+/// After that it takes at most 400 ms. Standard output carries messages and nothing else. A read
 /// of standard input may still be waiting then: end the runtime with `shutdown_background`.
 ///
 /// # Errors
@@ -110,8 +110,12 @@ pub const ENDPOINT: &str = "/mcp";
 /// enough that a slow reader slows the handler instead of filling the memory.
 const OUT_CAPACITY: usize = 64;
 
-/// After the end was asked for, how long handlers and writers may take: inside the 500 ms that
-/// the transport contract gives.
-const WIND_DOWN: Ms = Ms(300);
+/// After the input ended, how long calls may still finish, so that what a shell pipes in is
+/// answered. ours: the specification says no more than that the server should end promptly.
+const DRAIN: Ms = Ms(150);
+
+/// After that, or when the end was asked for, how long handlers and writers may take to stop. Both
+/// together stay inside the 500 ms that the transport contract gives.
+const WIND_DOWN: Ms = Ms(250);
 
 type SharedCore = Arc<Core>;

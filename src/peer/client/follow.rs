@@ -15,6 +15,9 @@ use crate::wire::jsonrpc::Id;
 /// Messages of one call waiting for its caller; a slow caller slows the wire.
 pub(super) const IN_CAPACITY: usize = 64;
 
+/// Faults kept of one call.
+const FAULTS_KEPT: usize = 100;
+
 /// What a transport tells about one call.
 #[derive(Debug)]
 pub(super) enum Incoming {
@@ -154,7 +157,11 @@ impl<F: FnMut(&Progress) + Send> Call<F> {
                     due.as_mut().reset(self.due());
                 }
                 Some(Incoming::Status(status)) => self.report.status = Some(status),
-                Some(Incoming::Fault(fault)) => self.report.faults.push(fault),
+                Some(Incoming::Fault(fault)) => {
+                    if self.report.faults.len() < FAULTS_KEPT {
+                        self.report.faults.push(fault);
+                    }
+                }
                 Some(Incoming::Unsent(error)) => return End::Unsent(error),
                 Some(Incoming::End(outcome)) => {
                     self.record.answer();

@@ -8,7 +8,7 @@ mod connection;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming as Body;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, Response, Uri};
@@ -28,6 +28,8 @@ use crate::wire::sse::{EVENT_LIMIT_BYTES, SseDecoder};
 /// After the answer, how long the server may take to end the stream before the connection is
 /// given up instead of being kept.
 const TAIL_WAIT: Ms = Ms(500);
+/// Largest answer that is read as one body.
+const BODY_LIMIT_BYTES: usize = 128 << 20;
 /// Bytes of a body without JSON-RPC that are kept for people.
 const BODY_HEAD_BYTES: usize = 200;
 
@@ -234,7 +236,7 @@ impl Reader {
     /// One body, which is one response.
     async fn whole(&self, answer: Response<Body>) -> bool {
         let is_success = answer.status().is_success();
-        let body = match answer.into_body().collect().await {
+        let body = match Limited::new(answer.into_body(), BODY_LIMIT_BYTES).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) => {
                 self.tell(Incoming::End(Outcome::Lost(format!("the answer broke off: {error}")))).await;

@@ -43,12 +43,10 @@ impl Outgoing {
         let target = headers::name_member(method)
             .and_then(|member| params.get(member))
             .and_then(|raw| jsonrpc::string(raw).map(std::borrow::Cow::into_owned));
-        let capabilities: Box<RawValue> =
-            serde_json::from_str(&options.capabilities).unwrap_or_else(|_| raw(&json!({})));
         let info = json!({ "name": "midwire-reference-client", "version": env!("CARGO_PKG_VERSION") });
         let mut stamp = Params::from([
             (meta::PROTOCOL_VERSION.to_owned(), raw(&VERSION.as_str())),
-            (meta::CLIENT_CAPABILITIES.to_owned(), capabilities),
+            (meta::CLIENT_CAPABILITIES.to_owned(), raw(&options.capabilities)),
             (meta::CLIENT_INFO.to_owned(), raw(&info)),
         ]);
         if let Some(Id::Str(token)) = &token {

@@ -24,6 +24,8 @@ use crate::wire::lines::{LINE_LIMIT_BYTES, Line, LineDecoder};
 const OUT_CAPACITY: usize = 64;
 /// Bytes asked for in one read: a whole pipe.
 const READ_BYTES: usize = 64 << 10;
+/// Bytes of a line that is no message that go to the log.
+const LINE_HEAD_BYTES: usize = 200;
 /// How long the server may take to end after its input was closed, and again after SIGTERM.
 const EXIT_WAIT: Ms = Ms(2000);
 
@@ -239,7 +241,8 @@ async fn route(shared: &Shared, line: &Line) {
         }
         Read::Other => return,
         Read::Answer { id: None, .. } | Read::Bad(_) => {
-            tracing::warn!(line = %String::from_utf8_lossy(&line.body), "the server sent what is no message");
+            let head = line.body.get(..LINE_HEAD_BYTES).unwrap_or(&line.body);
+            tracing::warn!(line = %String::from_utf8_lossy(head), "the server sent what is no message");
             shared.lock().strays += 1;
             return;
         }

@@ -1,6 +1,5 @@
 //! Client and server together: on paused time over in-memory pipes, and over sockets.
 
-use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 

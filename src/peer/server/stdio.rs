@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::{Live, Outgoing};
 use super::message::{self, Message, Notification, Refusal, Request};
-use super::{OUT_CAPACITY, PeerError, SharedCore, WIND_DOWN};
+use super::{DRAIN, OUT_CAPACITY, PeerError, SharedCore, WIND_DOWN};
 use crate::spec::{codes, methods};
 use crate::wire::jsonrpc::{self, Id};
 use crate::wire::lines::{LINE_LIMIT_BYTES, Line, LineDecoder};
@@ -48,6 +48,12 @@ impl SharedTable {
         Some(live)
     }
 
+    fn take_all(&self) -> Vec<Arc<Live>> {
+        let mut table = self.lock();
+        table.tokens.clear();
+        table.by_id.drain().map(|(_, live)| live).collect()
+    }
+
     /// What keeps this id or this token from being used (reliability.md section 2).
     fn objection(&self, id: &Id, token: Option<&Id>) -> Option<&'static str> {
         let table = self.lock();
@@ -77,6 +83,7 @@ where
 
     let mut lines = LineDecoder::new(LINE_LIMIT_BYTES);
     let mut buf = vec![0; READ_BYTES];
+    let mut is_input_over = false;
     let ended = loop {
         let read = tokio::select! {
             read = reader.read(&mut buf) => read,
@@ -84,7 +91,10 @@ where
             () = cancel.cancelled() => break Ok(()),
         };
         let chunk = match read {
-            Ok(0) => break Ok(()),
+            Ok(0) => {
+                is_input_over = true;
+                break Ok(());
+            }
             Ok(len) => buf.get(..len).unwrap_or_default(),
             Err(source) => break Err(PeerError::Pipe { what: "read from standard input", source }),
         };
@@ -92,7 +102,7 @@ where
             session.line(&line).await;
         }
     };
-    session.wind_down().await;
+    session.wind_down(is_input_over).await;
     ended
 }
 
@@ -151,17 +161,18 @@ impl Session {
         }
     }
 
-    /// Ends every handler and waits for the writer, but not for long.
-    async fn wind_down(self) {
+    /// Lets calls finish if only the input is over, then ends every handler and waits for the
+    /// writer; all of it not for long.
+    async fn wind_down(self, is_input_over: bool) {
         let Session { core, table, to_writer } = self;
         drop(to_writer);
-        let open: Vec<Id> = table.lock().by_id.keys().cloned().collect();
-        for id in open {
-            if let Some(live) = table.take(&id) {
-                live.cancel(Some("standard input ended"));
-            }
-        }
         core.handlers.close();
+        if is_input_over && tokio::time::timeout(DRAIN.into(), core.handlers.wait()).await.is_ok() {
+            return;
+        }
+        for live in table.take_all() {
+            live.cancel(Some("the server is ending"));
+        }
         // What still runs after that is left behind: the process is about to end.
         let _ = tokio::time::timeout(WIND_DOWN.into(), core.handlers.wait()).await;
     }

@@ -194,10 +194,8 @@ impl Stage {
 
     /// Two rounds: the question, and the call again with its answer.
     async fn question(&self, reports: &mut Vec<Report>) -> Result<(), PeerError> {
-        let options = CallOptions {
-            capabilities: r#"{"elicitation":{"form":{}}}"#.to_owned(),
-            ..CallOptions::default()
-        };
+        let options =
+            CallOptions { capabilities: json!({ "elicitation": { "form": {} } }), ..CallOptions::default() };
         let first = self.call("ask_user", &json!({}), &options).await?;
         let state = match &first.outcome {
             Outcome::InputRequired(result) => jsonrpc::at(result, &["requestState"]).map(ToOwned::to_owned),

@@ -295,6 +295,19 @@ async fn it_ends_soon_after_its_input_ends_even_when_nobody_reads() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_asked_before_the_input_ended_is_answered_if_it_is_quick() {
+    let mut peer = Peer::start();
+    for id in 0..100 {
+        peer.call(json!(id), "echo", json!({}), None).await;
+    }
+    peer.call(json!("quick"), "slow", json!({ "steps": 1, "step_ms": 100 }), None).await;
+    peer.call(json!("long"), "slow", json!({ "steps": 1, "step_ms": 200 }), None).await;
+    let rest = peer.end().await;
+    assert_eq!(rest.len(), 101);
+    assert_eq!(rest[100]["id"], "quick");
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_ends_when_its_output_is_closed() {
     let mut peer = Peer::start();
     drop(peer.output);
