@@ -55,7 +55,7 @@ async def compare(scenario: Scenario, pair: Pair, setup: Setup, tag: str) -> Non
         return
     assert seen[True] == seen[False], f"with midwire:    {seen[True]}\n  without midwire: {seen[False]}"
     path = setup.scratch / f"{tag}-through.mw.jsonl"
-    recording = Recording.read(path)
+    recording = await anyio.to_thread.run_sync(Recording.read, path)
     is_complete(recording)
     scenario.saw(recording, pair)
     if scenario.is_healthy:

@@ -11,7 +11,7 @@ from pathlib import Path
 class Message:
     """One JSON-RPC message, or an HTTP fact that carries none (`body` is None)."""
 
-    n: int
+    n: int  # of the event that completed it
     dir: str
     stream: int | None
     body: dict | None
@@ -48,8 +48,7 @@ class Recording:
 
     @staticmethod
     def read(path: Path) -> "Recording":
-        lines = path.read_text().splitlines()
-        events = [json.loads(line) for line in lines if line]
+        events = [json.loads(line) for line in path.read_text().split("\n") if line]
         if "midwire" in events[0]:
             del events[0]
         recording = Recording(events)
@@ -78,37 +77,38 @@ class Recording:
         token = (request.params.get("_meta") or {}).get("progressToken")
         return [m for m in self.notifications("notifications/progress") if m.params["progressToken"] == token]
 
+    def is_before(self, first: Message, second: Message) -> bool:
+        """Their order on the wire; one read may have brought both."""
+        return self.messages.index(first) < self.messages.index(second)
+
     def _read_messages(self) -> None:
-        pending: dict[tuple, bytes] = {}
-        kinds: dict[int, str] = {}
+        pending: dict[tuple, bytes] = {}  # what is unfinished, by direction and exchange
+        kinds: dict[int, str] = {}  # content type and encoding of an exchange's answer
         for event in self.events:
             n, way, stream = event["n"], event.get("dir"), event.get("stream")
-            name = event.get("event")
+            name, key = event.get("event"), (way, stream)
             if name is None and way in ("c2s", "s2c"):
-                text = pending.pop((way, stream), b"") + raw(event)
-                *lines, rest = text.split(b"\n")
+                *lines, pending[key] = (pending.pop(key, b"") + raw(event)).split(b"\n")
                 for line in lines:
                     self._add(n, way, stream, line)
-                pending[(way, stream)] = rest
             elif name == "request":
-                body = event.get("body")
-                if body is None and "body_b64" in event:
-                    body = base64.b64decode(event["body_b64"])
+                body = event.get("body") or base64.b64decode(event.get("body_b64", ""))
                 if body:
                     self._add(n, way, stream, body)
+            elif name == "body":
+                pending[key] = pending.get(key, b"") + raw(event)
             elif name == "response_head":
                 headers = {k.lower(): v for k, v in fields(event["headers"])}
                 kinds[stream] = headers.get("content-type", "") + ";" + headers.get("content-encoding", "")
+                if ("c2s", stream) in pending:
+                    self._add(n, "c2s", stream, pending.pop(("c2s", stream)))
             elif name == "sse_chunk":
-                text = (pending.pop((way, stream), b"") + raw(event)).replace(b"\r\n", b"\n")
-                *blocks, rest = text.split(b"\n\n")
+                text = (pending.pop(key, b"") + raw(event)).replace(b"\r\n", b"\n")
+                *blocks, pending[key] = text.split(b"\n\n")
                 for block in blocks:
                     data = [line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:")]
                     if any(data):
                         self._add(n, way, stream, b"\n".join(data))
-                pending[(way, stream)] = rest
-            elif name == "body":
-                pending[(way, stream)] = pending.get((way, stream), b"") + raw(event)
             elif name == "server_closed" and kinds.get(stream, "").startswith("application/json"):
                 text = pending.pop(("s2c", stream), b"")
                 text = gzip.decompress(text) if "gzip" in kinds[stream] else text

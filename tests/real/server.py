@@ -54,8 +54,8 @@ async def silent(ms: int, key: str) -> str:
 
 @server.tool(structured_output=False)
 async def fate(key: str) -> str:
-    """What became of the call with this key; waits up to 2 s for its end."""
-    with anyio.move_on_after(2):
+    """What became of the call with this key; waits up to 1 s for its end."""
+    with anyio.move_on_after(1):
         while fates.get(key) == "running":
             await anyio.sleep(0.01)
     return fates.get(key, "unknown")
