@@ -64,7 +64,7 @@ impl Header {
     }
 
     /// Appends the header as a line, with its line end.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"midwire\":");
         push_number(out, u64::from(FORMAT_VERSION));
         let texts = [
