@@ -13,3 +13,9 @@ mod bytes;
 mod ends;
 #[path = "http/fixture.rs"]
 mod fixture;
+#[path = "http/own_answers.rs"]
+mod own_answers;
+#[path = "http/rewrites.rs"]
+mod rewrites;
+#[path = "http/streams.rs"]
+mod streams;

@@ -24,6 +24,7 @@ mod peer_state;
 mod policy;
 mod relay;
 mod requests;
+mod translate;
 mod upstream;
 
 use std::net::SocketAddr;

@@ -164,10 +164,13 @@ impl Decoder {
         self.state == State::Opaque
     }
 
-    /// Whether the connection stands between two messages.
+    /// Whether no chunk is cut here: framing of another kind may go on from this place.
     #[must_use]
-    pub fn is_between(&self) -> bool {
-        self.state == State::Head && self.partial.is_empty()
+    pub fn is_between_chunks(&self) -> bool {
+        match self.state {
+            State::ChunkSize => self.partial.is_empty(),
+            state => !matches!(state, State::Chunk(_) | State::ChunkEnd | State::Trailers),
+        }
     }
 
     /// The connection ended here. `true`: that was the proper end of a message whose length only

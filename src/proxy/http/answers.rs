@@ -99,7 +99,7 @@ impl Answers {
     fn begin(&mut self, head: &Head, raw: Bytes) -> Bytes {
         self.tell();
         let Start::Answer { status } = head.start else { unreachable!("this side reads answers") };
-        self.is_event_stream = is_event_stream(head);
+        self.is_event_stream = is_event_stream(head.get("content-type"));
         self.is_chunked = head.get("transfer-encoding").is_some();
         self.push(What::ResponseHead { status, headers: Headers(head.fields.clone()) });
         // A head that may change was held, and is written on whole.
@@ -190,6 +190,8 @@ impl Answers {
         let server_origin = shared.policy.server_origin();
         match origin::look_at_beginning(data, server_origin) {
             Beginning::Incomplete if data.len() <= HOLD_LIMIT_BYTES => Bytes::new(),
+            // Chunks of ours can only begin where one of the server's has ended.
+            Beginning::Comments if !self.decoder.is_between_chunks() => Bytes::new(),
             Beginning::Comments => {
                 data.clear();
                 raw.split().freeze()

@@ -62,6 +62,11 @@ impl Dialer {
         Ok(Dialer { upstream, tls, is_http2 })
     }
 
+    /// Whether the server is spoken to in HTTP/2 whatever the client speaks.
+    pub(super) fn is_http2(&self) -> bool {
+        self.is_http2
+    }
+
     pub(super) fn upstream(&self) -> &Upstream {
         &self.upstream
     }

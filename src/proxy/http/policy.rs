@@ -89,6 +89,11 @@ impl Policy {
         &self.server_origin
     }
 
+    /// What `Host` names for the server.
+    pub(super) fn server_authority(&self) -> &str {
+        &self.server_authority
+    }
+
     /// Whether request heads may change, so that they must be whole before they are passed on.
     pub(super) fn edits_requests(&self) -> bool {
         self.guard.is_some()
@@ -145,7 +150,9 @@ impl Policy {
         }
         match wish {
             // With a stated length nothing could be changed.
-            Wish::Endpoint if is_event_stream(head) && head.get("content-length").is_none() => {
+            Wish::Endpoint
+                if is_event_stream(head.get("content-type")) && head.get("content-length").is_none() =>
+            {
                 Downward::FirstEvent
             }
             Wish::Metadata => Downward::Whole,
@@ -170,9 +177,9 @@ impl Policy {
     }
 }
 
-/// Whether this answer is a stream of server-sent events.
-pub(super) fn is_event_stream(head: &Head) -> bool {
-    head.get("content-type").is_some_and(|value| {
+/// Whether an answer with this `Content-Type` is a stream of server-sent events.
+pub(super) fn is_event_stream(content_type: Option<&str>) -> bool {
+    content_type.is_some_and(|value| {
         value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
     })
 }

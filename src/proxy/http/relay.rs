@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
@@ -22,6 +22,7 @@ use super::dial::{Link, Speech};
 use super::exchanges::Exchanges;
 use super::lane::{self, LaneEnd, ReadBuffer, Receiver, Watch};
 use super::requests::{Refused, Requests};
+use super::translate::{self, PREFACE};
 use crate::event::{Close, Dir, What};
 use crate::wire::http1::Asked;
 
@@ -67,7 +68,14 @@ pub(super) async fn run(shared: Arc<Shared>, down: TcpStream, conn: u64) {
             return;
         }
     };
-    relay(shared, client, first, ends, conn).await;
+    let is_http2 = first.starts_with(PREFACE.split_at(4).0);
+    if is_http2 || shared.dialer.is_http2() {
+        let speech = if is_http2 { Speech::Http2 } else { Speech::Http1 };
+        let from = std::io::Cursor::new(first).chain(client.from);
+        translate::run(shared, tokio::io::join(from, client.to), speech, conn).await;
+    } else {
+        relay(shared, client, first, ends, conn).await;
+    }
 }
 
 async fn relay(
