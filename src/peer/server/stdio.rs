@@ -119,7 +119,12 @@ impl Session {
             Err(Refusal::new(None, codes::PARSE_ERROR, text))
         } else {
             match message::read(&line.body) {
-                Ok(Message::Request(request)) => self.request(request),
+                Ok(Message::Request(request)) => {
+                    // A client that asks faster than it reads is slowed here, not kept in memory.
+                    // Cancels are not held up: they need no room.
+                    drop(self.to_writer.reserve().await);
+                    self.request(request)
+                }
                 Ok(Message::Notification(notification)) => {
                     self.notification(&notification);
                     Ok(())

@@ -308,6 +308,30 @@ async fn what_was_asked_before_the_input_ended_is_answered_if_it_is_quick() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn answers_come_while_more_is_asked_and_none_is_missing() {
+    const CALLS: usize = 20_000;
+    let Peer { mut input, mut output, served } = Peer::start();
+    let ask = async {
+        for id in 0..CALLS {
+            let call = request(&json!(id), "tools/call", json!({ "name": "echo" }), None);
+            input.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+        }
+        input.shutdown().await.unwrap();
+    };
+    let mut seen = vec![false; CALLS];
+    let read = async {
+        while let Some(line) = output.next_line().await.unwrap() {
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            let id = usize::try_from(answer["id"].as_u64().unwrap()).unwrap();
+            assert!(!std::mem::replace(&mut seen[id], true), "answered twice: {id}");
+        }
+    };
+    tokio::join!(ask, read);
+    served.await.unwrap().unwrap();
+    assert!(seen.iter().all(|is_seen| *is_seen));
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_ends_when_its_output_is_closed() {
     let mut peer = Peer::start();
     drop(peer.output);
