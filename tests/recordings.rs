@@ -70,7 +70,10 @@ fn the_pages_about_the_format_are_complete() {
         members.extend(line.into_iter().map(|(name, _)| (part, name)));
     }
     for (part, name) in &members {
-        assert!(schema["$defs"][part]["properties"][name].is_object(), "{part} member {name} is not in the schema");
+        assert!(
+            schema["$defs"][part]["properties"][name].is_object(),
+            "{part} member {name} is not in the schema"
+        );
         assert!(page.contains(&format!("`{name}`")), "{part} member {name} is not on the page");
     }
     for kind in &kinds {

@@ -1,6 +1,8 @@
 //! One line → event. Tolerant: unknown members and events are named, not refused; a line that
 //! makes no event is refused with the reason, and the next one is read.
 
+mod quick;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -25,6 +27,18 @@ pub(super) struct Defaults {
 /// Reads one line; `None` for a header line. `unknown` is called with the name of each member that
 /// this version does not know.
 pub(super) fn decode_line(
+    line: &[u8],
+    defaults: Defaults,
+    unknown: &mut dyn FnMut(&str),
+) -> Result<Option<Event>, serde_json::Error> {
+    if let Some(event) = quick::decode(line) {
+        return Ok(Some(event));
+    }
+    decode_any(line, defaults, unknown)
+}
+
+/// The long way: any JSON, any order of members.
+fn decode_any(
     line: &[u8],
     defaults: Defaults,
     unknown: &mut dyn FnMut(&str),
@@ -456,5 +470,70 @@ impl<'de> Visitor<'de> for FieldSeed<'_> {
             self.fields.push((self.name.clone(), text));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lines of the usual form, and such that are nearly so.
+    fn line() -> impl Strategy<Value = String> {
+        let number =
+            prop_oneof!["[0-9]{1,3}", Just("18446744073709551616".to_owned()), Just("1.5".to_owned())];
+        let ms = prop_oneof![
+            "[0-9]{1,2}",
+            "[0-9]{1,14}[.][0-9]{1,7}",
+            Just("1e3".to_owned()),
+            Just("-1".to_owned())
+        ];
+        let out = prop_oneof![
+            Just(String::new()),
+            "[0-9]{1,2}[.][0-9]{1,6}".prop_map(|ms| format!(",\"out_ms\":{ms}"))
+        ];
+        let dir = prop_oneof![Just("c2s"), Just("stderr"), Just("up"), Just("")];
+        let middle = prop_oneof![
+            Just(""),
+            Just(",\"read\":7"),
+            Just(",\"stream\":1,\"conn\":2,\"event\":\"sse_chunk\""),
+            Just(",\"conn\":2,\"stream\":1,\"event\":\"body\""),
+            Just(",\"stream\":null,\"event\":\"mark\",\"text\":\"x\""),
+            Just(",\"read\":7,\"event\":\"body\""),
+        ];
+        let raw = r#"([a-z]|\\\\[nrtbf"/\\x]|\\\\u00[0-9a-f]{2}|"|é|\t){0,12}"#;
+        let end = prop_oneof![Just("}"), Just("}\r\n"), Just("} "), Just(",\"raw\":\"y\"}"), Just("")];
+        (number, ms, out, dir, middle, raw, end).prop_map(|(n, ms, out, dir, middle, raw, end)| {
+            format!(
+                "{{\"n\":{n},\"t_ms\":{ms}{out},\"dir\":\"{dir}\",\"transport\":\"stdio\"{middle},\"raw\":\"{raw}\"{end}"
+            )
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_short_way_agrees_with_the_long_way(line in line()) {
+            if let Some(quick) = quick::decode(line.as_bytes()) {
+                let long = decode_any(line.as_bytes(), Defaults::default(), &mut |_| {}).unwrap();
+                prop_assert_eq!(Some(quick), long);
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_way_is_taken_for_what_the_recorder_writes() {
+        for line in [
+            r#"{"n":1,"t_ms":0.5,"out_ms":1,"dir":"c2s","transport":"stdio","read":1,"raw":"{\"a\":\"\\n\"}\n"}"#,
+            r#"{"n":1,"t_ms":20,"dir":"stderr","transport":"stdio","raw":""}"#,
+            r#"{"n":1,"t_ms":20.000001,"dir":"s2c","transport":"http","stream":1,"conn":2,"event":"sse_chunk","raw":"é"}"#,
+        ] {
+            assert!(quick::decode(line.as_bytes()).is_some(), "{line}");
+        }
+        let invalid =
+            [&br#"{"n":1,"t_ms":20,"dir":"c2s","transport":"stdio","raw":""#[..], b"\xff\"}"].concat();
+        assert!(quick::decode(&invalid).is_none());
     }
 }
