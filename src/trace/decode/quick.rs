@@ -102,11 +102,8 @@ impl<'a> Rest<'a> {
 /// Set in [`MEANING`] where a byte cannot stand in a string so simply.
 const HARD: u16 = 0x100;
 
-/// Set in [`MEANING`] for the backslash that begins an escape.
-const BEGINS: u16 = 0x200;
-
 /// What a byte means in a JSON string: plain, and (from 256) after a backslash. One table, so
-/// that an escape costs no branch.
+/// that an escape costs no branch. (What a backslash means is overwritten by the byte after it.)
 const MEANING: [u16; 512] = {
     let mut meaning = [HARD; 512];
     let mut byte: u16 = 0x20;
@@ -115,7 +112,6 @@ const MEANING: [u16; 512] = {
         byte += 1;
     }
     meaning[b'"' as usize] = HARD;
-    meaning[b'\\' as usize] = BEGINS;
     meaning[256 + b'"' as usize] = b'"' as u16;
     meaning[256 + b'\\' as usize] = b'\\' as u16;
     meaning[256 + b'/' as usize] = b'/' as u16;
@@ -130,17 +126,18 @@ const MEANING: [u16; 512] = {
 /// The text of a JSON string without its quotes, if it has only short escapes.
 fn unescape(string: &[u8]) -> Option<Bytes> {
     let mut text = vec![0; string.len()];
-    let (mut len, mut all, mut before) = (0, 0, 0);
+    let (mut len, mut all, mut is_escaped) = (0, 0, 0);
     for &byte in string {
-        let meaning = MEANING[usize::from(byte) + usize::from(before & BEGINS != 0) * 256];
+        let meaning = MEANING[usize::from(byte) + is_escaped * 256];
         all |= meaning;
-        before = meaning;
+        // Not from the table: the next byte need not wait for this look-up.
+        is_escaped = usize::from(byte == b'\\') & (1 - is_escaped);
         if let Some(place) = text.get_mut(len) {
             *place = (meaning & 0xff) as u8;
         }
-        len += usize::from(meaning & BEGINS == 0);
+        len += 1 - is_escaped;
     }
-    if all & HARD != 0 || before & BEGINS != 0 {
+    if all & HARD != 0 || is_escaped == 1 {
         return None;
     }
     text.truncate(len);
