@@ -192,6 +192,19 @@ impl Client {
         Client { link, next_id: AtomicI64::new(1), clock: TimerClock::start() }
     }
 
+    /// Numbers its requests from `id` on, so that it goes on where another client ended: an id
+    /// that was cancelled is never answered, and so never free again (CAN-12).
+    #[must_use]
+    pub fn with_ids_from(self, id: i64) -> Client {
+        Client { next_id: AtomicI64::new(id), ..self }
+    }
+
+    /// The id that its next request will have.
+    #[must_use]
+    pub fn next_id(&self) -> i64 {
+        self.next_id.load(Ordering::Relaxed)
+    }
+
     /// Asks for versions and capabilities.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::PeerError;
 use super::client::{Client, Report};
 
-use self::chapters::CHAPTERS;
+use self::chapters::{CHAPTERS, Connect};
 
 /// How the tour goes.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ where
     S: FnMut(&str) + Send,
 {
     let speed = if options.speed > 0.0 { options.speed } else { 1.0 };
-    let mut tour = Tour { connect: &connect, speed, say, reports: Vec::new() };
+    let mut tour = Tour { connect: &connect, next_id: 1, speed, say, reports: Vec::new() };
     let walked = tokio::select! {
         walked = tour.walk(options.rounds) => walked,
         () = cancel.cancelled() => Ok(()),
@@ -76,7 +76,9 @@ where
 }
 
 struct Tour<'a, S> {
-    connect: &'a (dyn Fn() -> Result<Client, PeerError> + Send + Sync),
+    connect: &'a Connect<'a>,
+    /// The tour is one client to whoever looks on, so its ids go on from chapter to chapter.
+    next_id: i64,
     speed: f64,
     say: S,
     reports: Vec<Report>,
@@ -89,7 +91,8 @@ impl<S: FnMut(&str) + Send> Tour<'_, S> {
         loop {
             for chapter in CHAPTERS {
                 self.tell(chapter.text).await;
-                chapter.scene.play(self.connect, self.speed, &mut self.reports).await?;
+                let scene = chapter.scene.play(self.connect, self.next_id, self.speed, &mut self.reports);
+                self.next_id = scene.await?;
                 self.pause(LOOK_MS).await;
             }
             round += 1;

@@ -101,14 +101,16 @@ Both rounds belong together; open the second and look for inputResponses.",
 const FLOOD: u64 = 1000;
 
 impl Scene {
-    /// Plays the scene with clients of its own; times are divided by `speed`.
+    /// Plays the scene with a client of its own; times are divided by `speed`. Its ids begin at
+    /// `first_id`; returns the one that comes next.
     pub(super) async fn play(
         self,
-        connect: &(dyn Fn() -> Result<Client, PeerError> + Send + Sync),
+        connect: &Connect<'_>,
+        first_id: i64,
         speed: f64,
         reports: &mut Vec<Report>,
-    ) -> Result<(), PeerError> {
-        let stage = Stage { client: connect()?, speed };
+    ) -> Result<i64, PeerError> {
+        let mut stage = Stage { client: connect()?.with_ids_from(first_id), speed };
         match self {
             Scene::Discovery => {
                 let options = CallOptions::default();
@@ -121,9 +123,10 @@ impl Scene {
                 let arguments = json!({ "ms": stage.ms(1500).0 });
                 let options = CallOptions { drop_after: Some(stage.ms(700)), ..CallOptions::default() };
                 reports.push(stage.call("silent", &arguments, &options).await?);
-                let again = Stage { client: connect()?, speed };
-                reports.push(again.call("silent", &arguments, &CallOptions::default()).await?);
-                again.client.close().await?;
+                let next_id = stage.client.next_id();
+                let broken = std::mem::replace(&mut stage.client, connect()?.with_ids_from(next_id));
+                broken.close().await?;
+                reports.push(stage.call("silent", &arguments, &CallOptions::default()).await?);
             }
             Scene::Flood => {
                 let arguments = json!({ "n": FLOOD, "size": 40 });
@@ -149,10 +152,14 @@ impl Scene {
             }
             Scene::Question => stage.question(reports).await?,
         }
+        let next_id = stage.client.next_id();
         stage.client.close().await?;
-        Ok(())
+        Ok(next_id)
     }
 }
+
+/// Makes a client.
+pub(super) type Connect<'a> = dyn Fn() -> Result<Client, PeerError> + Send + Sync + 'a;
 
 /// A client, and how fast the tour goes.
 struct Stage {

@@ -58,6 +58,9 @@ async fn every_chapter_shows_what_it_says_in_a_minute_and_a_half() {
         "complete 0",
     ];
     assert_eq!(told, expected);
+    let ids: Vec<String> = reports.iter().map(|report| report.id.to_string()).collect();
+    let rising: Vec<String> = (1..=reports.len()).map(|id| id.to_string()).collect();
+    assert_eq!(ids, rising, "no id twice");
     assert_eq!(said.len(), CHAPTERS.len() + 2);
     assert_eq!(
         (said.first().map(String::as_str), said.last().map(String::as_str)),
