@@ -336,6 +336,13 @@ async fn a_server_process_is_ended_in_order() {
     assert!(exit.status.success() && !exit.was_forced);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_process_that_ignores_the_end_of_its_input_is_ended_by_a_signal() {
+    let client = Client::spawn(&["sleep".to_owned(), "600".to_owned()]).unwrap();
+    let exit = client.close().await.unwrap().unwrap();
+    assert!(!exit.status.success() && exit.was_forced);
+}
+
 #[tokio::test]
 async fn connections_are_used_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
