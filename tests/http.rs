@@ -19,3 +19,5 @@ mod own_answers;
 mod rewrites;
 #[path = "http/streams.rs"]
 mod streams;
+#[path = "http/versions.rs"]
+mod versions;

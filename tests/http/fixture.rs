@@ -13,20 +13,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// No test waits longer than this for one thing.
-pub const LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const LIMIT: Duration = Duration::from_secs(10);
 
 /// Body bytes that the tape may hold: more than any test moves.
 const TAPE_BYTES: usize = 1 << 30;
 
 /// A running tap and all that it put on its tape.
-pub struct Tap {
-    pub address: SocketAddr,
+pub(crate) struct Tap {
+    pub(crate) address: SocketAddr,
     stop: CancellationToken,
     server: Option<JoinHandle<()>>,
     recorder: Option<JoinHandle<Vec<Taped>>>,
 }
 
-pub fn options(upstream: &str) -> HttpOptions {
+pub(crate) fn options(upstream: &str) -> HttpOptions {
     HttpOptions {
         upstream: upstream.parse().unwrap(),
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -40,11 +40,11 @@ pub fn options(upstream: &str) -> HttpOptions {
 
 impl Tap {
     /// A tap in front of a server on this machine.
-    pub fn before(server: &TcpListener) -> Tap {
+    pub(crate) fn before(server: &TcpListener) -> Tap {
         Tap::with(options(&format!("http://{}", server.local_addr().unwrap())))
     }
 
-    pub fn with(options: HttpOptions) -> Tap {
+    pub(crate) fn with(options: HttpOptions) -> Tap {
         let (tape, mut reader) = Tape::new(Clock::start(), TAPE_BYTES);
         let recorder = std::thread::spawn(move || {
             let mut all = Vec::new();
@@ -74,12 +74,12 @@ impl Tap {
         Tap { address, stop, server: Some(server), recorder: Some(recorder) }
     }
 
-    pub fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         connect(self.address)
     }
 
     /// Stops the tap and returns what it recorded, in order.
-    pub fn finish(mut self) -> Vec<Taped> {
+    pub(crate) fn finish(mut self) -> Vec<Taped> {
         self.stop.cancel();
         self.server.take().unwrap().join().unwrap();
         self.recorder.take().unwrap().join().unwrap()
@@ -92,7 +92,7 @@ impl Drop for Tap {
     }
 }
 
-pub fn connect(address: SocketAddr) -> TcpStream {
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
@@ -100,12 +100,12 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-pub fn listen() -> TcpListener {
+pub(crate) fn listen() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").unwrap()
 }
 
 /// The next connection, or a failed test.
-pub fn accept(server: &TcpListener) -> TcpStream {
+pub(crate) fn accept(server: &TcpListener) -> TcpStream {
     server.set_nonblocking(true).unwrap();
     let stream = until("a connection at the server", || server.accept().ok()).0;
     stream.set_nonblocking(false).unwrap();
@@ -116,7 +116,7 @@ pub fn accept(server: &TcpListener) -> TcpStream {
 }
 
 /// Waits for a condition, with a limit.
-pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(value) = condition() {
@@ -127,19 +127,19 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-pub fn send(mut to: &TcpStream, bytes: impl AsRef<[u8]>) {
+pub(crate) fn send(mut to: &TcpStream, bytes: impl AsRef<[u8]>) {
     to.write_all(bytes.as_ref()).unwrap();
 }
 
 /// Expects exactly these bytes next.
-pub fn expect(mut from: &TcpStream, bytes: impl AsRef<[u8]>) {
+pub(crate) fn expect(mut from: &TcpStream, bytes: impl AsRef<[u8]>) {
     let mut got = vec![0; bytes.as_ref().len()];
     from.read_exact(&mut got).unwrap_or_else(|e| panic!("{e} instead of {:?}", text(bytes.as_ref())));
     assert_eq!(text(&got), text(bytes.as_ref()));
 }
 
 /// Expects an orderly end next.
-pub fn expect_eof(mut from: &TcpStream) {
+pub(crate) fn expect_eof(mut from: &TcpStream) {
     let mut byte = [0];
     match from.read(&mut byte) {
         Ok(0) => {}
@@ -148,7 +148,7 @@ pub fn expect_eof(mut from: &TcpStream) {
 }
 
 /// Expects a reset, after whatever may still come.
-pub fn expect_reset(mut from: &TcpStream) {
+pub(crate) fn expect_reset(mut from: &TcpStream) {
     let mut bytes = [0; 1024];
     loop {
         match from.read(&mut bytes) {
@@ -160,14 +160,14 @@ pub fn expect_reset(mut from: &TcpStream) {
 }
 
 /// Expects that what is written is refused soon: the other end has closed in full.
-pub fn expect_refusal(mut to: &TcpStream) {
+pub(crate) fn expect_refusal(mut to: &TcpStream) {
     let error = until("a refused write", || to.write_all(b"x").err());
     let kinds = [std::io::ErrorKind::BrokenPipe, std::io::ErrorKind::ConnectionReset];
     assert!(kinds.contains(&error.kind()), "{error}");
 }
 
 /// Reads a head up to its empty line.
-pub fn read_head(mut from: &TcpStream) -> String {
+pub(crate) fn read_head(mut from: &TcpStream) -> String {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -177,18 +177,18 @@ pub fn read_head(mut from: &TcpStream) -> String {
     text(&head)
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Ends a connection by a reset.
-pub fn reset(stream: TcpStream) {
+pub(crate) fn reset(stream: TcpStream) {
     socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
     drop(stream);
 }
 
 /// The recording in short, one word for each event, without gauges: what a test compares.
-pub fn short(items: &[Taped]) -> Vec<String> {
+pub(crate) fn short(items: &[Taped]) -> Vec<String> {
     let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
     let tell = |item: &Taped| {
         let what = match &item.what {
