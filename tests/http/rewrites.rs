@@ -1,5 +1,7 @@
 //! The few bytes that the tap changes, and the many that it does not.
 
+use std::fmt::Write;
+
 use super::fixture::*;
 
 /// Sends `answer` for a GET of `path`, in pieces of `cut` bytes; returns what the client got.
@@ -20,7 +22,7 @@ fn answered(tap: &Tap, server: &std::net::TcpListener, path: &str, answer: &str,
 fn chunked(head: &str, parts: &[&str]) -> String {
     let mut out = format!("HTTP/1.1 200 OK\r\n{head}Transfer-Encoding: chunked\r\n\r\n");
     for part in parts {
-        out.push_str(&format!("{:x}\r\n{part}\r\n", part.len()));
+        write!(out, "{:x}\r\n{part}\r\n", part.len()).unwrap();
     }
     out + "0\r\n\r\n"
 }
@@ -69,8 +71,9 @@ fn unchunked(mut body: &str) -> String {
             assert_eq!(rest, "\r\n");
             return out;
         }
-        out.push_str(&rest[..size]);
-        body = rest[size..].strip_prefix("\r\n").unwrap();
+        let (data, rest) = rest.split_at(size);
+        out.push_str(data);
+        body = rest.strip_prefix("\r\n").unwrap();
     }
 }
 

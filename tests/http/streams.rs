@@ -80,7 +80,9 @@ fn no_answer_stands_before_its_request() {
             })
         })
         .collect();
-    clients.into_iter().for_each(|client| client.join().unwrap());
+    for client in clients {
+        client.join().unwrap();
+    }
     accepting.join().unwrap();
 
     let mut open = std::collections::HashMap::new();

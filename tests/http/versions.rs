@@ -19,17 +19,18 @@ use tokio::sync::mpsc;
 
 use super::fixture::*;
 
-type Reply = Response<BoxBody<Bytes, std::convert::Infallible>>;
+type AnyBody = BoxBody<Bytes, std::convert::Infallible>;
+type Reply = Response<AnyBody>;
 type Frames = mpsc::Sender<Frame<Bytes>>;
 
 /// A body that the test feeds frame by frame.
-fn fed() -> (Frames, BoxBody<Bytes, std::convert::Infallible>) {
-    let (feed, mut fed) = mpsc::channel(1);
-    let stream = futures_util::stream::poll_fn(move |cx| fed.poll_recv(cx).map(|f| f.map(Ok)));
+fn fed() -> (Frames, AnyBody) {
+    let (feed, mut frames) = mpsc::channel(1);
+    let stream = futures_util::stream::poll_fn(move |cx| frames.poll_recv(cx).map(|f| f.map(Ok)));
     (feed, BodyExt::boxed(StreamBody::new(stream)))
 }
 
-fn whole(bytes: impl Into<Bytes>) -> BoxBody<Bytes, std::convert::Infallible> {
+fn whole(bytes: impl Into<Bytes>) -> AnyBody {
     Full::new(bytes.into()).boxed()
 }
 
@@ -83,7 +84,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 }
 
 struct Client {
-    sender: http2::SendRequest<BoxBody<Bytes, std::convert::Infallible>>,
+    sender: http2::SendRequest<AnyBody>,
     _connection: tokio::task::JoinSet<()>,
 }
 
@@ -98,11 +99,7 @@ async fn h2_client(tap: &Tap) -> Client {
     Client { sender, _connection: running }
 }
 
-fn post(
-    tap: &Tap,
-    path: &str,
-    body: BoxBody<Bytes, std::convert::Infallible>,
-) -> Request<BoxBody<Bytes, std::convert::Infallible>> {
+fn post(tap: &Tap, path: &str, body: AnyBody) -> Request<AnyBody> {
     let uri = format!("http://localhost:{}{path}", tap.address.port());
     Request::post(uri).header("x-a", "1").header("x-a", "2").body(body).unwrap()
 }
@@ -143,7 +140,7 @@ fn frames_and_trailers_pass_one_by_one_between_http2_and_http2() {
             .send(Response::builder().header("content-type", "text/event-stream").body(down).unwrap())
             .unwrap();
         let mut response = sent.await.unwrap();
-        let names: Vec<_> = response.headers().keys().map(|name| name.as_str()).collect();
+        let names: Vec<_> = response.headers().keys().map(hyper::header::HeaderName::as_str).collect();
         assert_eq!(names, ["content-type"], "nothing is added");
         // Each frame arrives before the next is sent, while the request goes on.
         for text in ["data: 1\n\n", "data: 2\n\n"] {

@@ -230,17 +230,13 @@ impl Answers {
             Treatment::Whole { head, raw: mut held, data } => {
                 let own_origin = self.exchange.as_ref().map_or("", |e| e.own_origin.as_str());
                 let server_origin = self.shared.policy.server_origin();
-                match origin::rewrite_resource(&data, server_origin, own_origin) {
-                    Some((body, rewrite)) => {
-                        self.tell();
-                        self.tell_rewrite("resource of the protected-resource metadata", &rewrite);
-                        [heads::set_length(&head, body.len()), body].concat().into()
-                    }
-                    None => {
-                        held.extend_from_slice(&raw);
-                        [head, held.freeze()].concat().into()
-                    }
+                if let Some((body, rewrite)) = origin::rewrite_resource(&data, server_origin, own_origin) {
+                    self.tell();
+                    self.tell_rewrite("resource of the protected-resource metadata", &rewrite);
+                    return [heads::set_length(&head, body.len()), body].concat().into();
                 }
+                held.extend_from_slice(&raw);
+                [head, held.freeze()].concat().into()
             }
         }
     }

@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::task::Poll;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, WriteHalf};
@@ -73,7 +72,7 @@ impl Receiver for OwnedWriteHalf {
 impl Receiver for WriteHalf<TlsStream<TcpStream>> {
     /// The other direction reads from the same connection and will notice.
     async fn gone(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -141,12 +140,12 @@ async fn write_on<W: Receiver, T: Watch>(to: &mut W, mut bytes: Bytes, watch: &m
             written => bytes.advance(written),
         }
     }
-    poll_fn(|cx| match Pin::new(&mut *to).poll_flush(cx) {
-        Poll::Pending => {
+    poll_fn(|cx| {
+        let flushed = Pin::new(&mut *to).poll_flush(cx);
+        if flushed.is_pending() {
             watch.is_blocked(0);
-            Poll::Pending
         }
-        flushed => flushed,
+        flushed
     })
     .await?;
     watch.passed();

@@ -159,7 +159,7 @@ mod tests {
         ];
         for (stream, expected) in cases {
             let found = match look_at_beginning(stream.as_bytes(), SERVER) {
-                Beginning::Endpoint(place) => stream[place].to_owned(),
+                Beginning::Endpoint(place) => stream.get(place).unwrap().to_owned(),
                 other => format!("{other:?}"),
             };
             assert_eq!(found, expected, "{stream:?}");

@@ -13,27 +13,26 @@ struct Heard {
 
 fn hear(side: Side, asked: Asked, chunks: &[&[u8]]) -> Heard {
     let mut decoder = Decoder::new(side);
-    let mut heard = Heard::default();
+    let mut learnt = Heard::default();
     let mut body = Vec::new();
     for chunk in chunks {
         let mut chunk = Bytes::copy_from_slice(chunk);
         while let Some(piece) = decoder.next(&mut chunk, asked) {
-            heard.raw.extend_from_slice(&piece.raw);
+            learnt.raw.extend_from_slice(&piece.raw);
             match piece.part {
                 Part::HeadStart | Part::Framing => {}
-                Part::Head(head) => heard.told.push(tell(&head)),
-                Part::Data(data) => body.extend_from_slice(&data),
-                Part::End => heard.told.push(format!("end {:?}", drain(&mut body))),
-                Part::Opaque(data) => body.extend_from_slice(&data),
+                Part::Head(head) => learnt.told.push(tell(&head)),
+                Part::End => learnt.told.push(format!("end {:?}", drain(&mut body))),
+                Part::Data(data) | Part::Opaque(data) => body.extend_from_slice(&data),
             }
         }
     }
     if decoder.finish() {
-        heard.told.push(format!("end {:?}", drain(&mut body)));
+        learnt.told.push(format!("end {:?}", drain(&mut body)));
     } else if !body.is_empty() {
-        heard.told.push(format!("left {:?}", drain(&mut body)));
+        learnt.told.push(format!("left {:?}", drain(&mut body)));
     }
-    heard
+    learnt
 }
 
 fn drain(body: &mut Vec<u8>) -> String {
