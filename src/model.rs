@@ -4,51 +4,186 @@
 //! touches a file, and gives the same answer for the same events whether they come live, from a
 //! recording or from a test. It keeps small fixed records; the text of messages stays in the
 //! recording and is found again through [`Source`].
+//!
+//! How an event goes through: `fold` sorts it; `stdio` and `http` put the pieces of a stream
+//! together into frames and say where they stand; `pairing` gives each message its call;
+//! `ends` settles what can get no answer any more. What was noticed on the way is told as
+//! [`Seen`], which the `rules` room judges.
 
 pub mod call;
 pub mod row;
+pub mod scope;
+pub mod seen;
 
-pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, ServerView};
-pub use row::{Row, RowIdx, RowKind, Source};
+mod decode;
+mod ends;
+mod fold;
+mod group;
+mod http;
+mod message;
+mod names;
+mod overview;
+mod pairing;
+mod stdio;
+mod track;
 
-use crate::event::Event;
+pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, Race, ServerView};
+pub use message::Kinds;
+pub use overview::{Capture, Counts, Overview};
+pub use row::{Coding, Row, RowIdx, RowKind, Source};
+pub use scope::{Peer, Process, Scope, ScopeIdx};
+pub use seen::{FrameFault, Seen, Sight};
+pub use track::bytes_of;
+
+use std::collections::HashMap;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::spec::era::Era;
+use crate::time::Mono;
 
 /// Text kept once, such as a method or a tool name; an index into the model's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub u32);
 
+impl Name {
+    pub(crate) const TOOLS_CALL: Name = Name(0);
+    pub(crate) const TOOLS_LIST: Name = Name(1);
+    pub(crate) const LISTEN: Name = Name(2);
+    pub(crate) const INITIALIZE: Name = Name(3);
+    /// Texts of the names above, in their order.
+    const FIXED: [&str; 4] = ["tools/call", "tools/list", "subscriptions/listen", "initialize"];
+}
+
 /// The fold: everything that is known after the events seen so far.
 #[derive(Debug)]
-pub struct Model {}
+pub struct Model {
+    era: Option<Era>,
+    names: names::Names,
+    hasher: DefaultHashBuilder,
+    rows: Vec<Row>,
+    calls: Vec<Call>,
+    scopes: Vec<Scope>,
+    /// The latest call of each id, by scope, sender and id.
+    by_id: HashTable<CallIdx>,
+    /// The latest call of each progress token, by scope, sender and token.
+    by_token: HashTable<CallIdx>,
+    /// Calls that ended without an answer, by fingerprint: a repetition is linked to them.
+    unanswered: HashMap<u64, CallIdx>,
+    /// Calls that ended by asking for input, by `requestState` or fingerprint.
+    rounds: HashMap<u64, CallIdx>,
+    stdio: stdio::Stdio,
+    http: http::Http,
+    overview: Overview,
+    seen: Vec<Seen>,
+}
+
+impl Default for Model {
+    fn default() -> Model {
+        Model::new()
+    }
+}
 
 impl Model {
     /// A model that has seen nothing.
     #[must_use]
     pub fn new() -> Model {
-        unimplemented!()
+        let mut names = names::Names::default();
+        for text in Name::FIXED {
+            names.intern(text);
+        }
+        Model {
+            era: None,
+            names,
+            hasher: DefaultHashBuilder::default(),
+            rows: Vec::new(),
+            calls: Vec::new(),
+            scopes: vec![Scope::new(crate::event::Transport::Http, Mono(0))],
+            by_id: HashTable::new(),
+            by_token: HashTable::new(),
+            unanswered: HashMap::new(),
+            rounds: HashMap::new(),
+            stdio: stdio::Stdio::default(),
+            http: http::Http::default(),
+            overview: Overview::default(),
+            seen: Vec::new(),
+        }
     }
 
-    /// Takes the next event. O(1) amortised. `event_idx` is the event's position in the
-    /// recording, from 0, which rows point back to.
-    pub fn fold(&mut self, _event: &Event, _event_idx: u32) {
-        unimplemented!()
+    /// A model that takes every message to be of this era, whatever the messages say.
+    #[must_use]
+    pub fn with_era(era: Era) -> Model {
+        Model { era: Some(era), ..Model::new() }
     }
 
     /// One line for each message and each other thing that happened, in causal order.
     #[must_use]
     pub fn rows(&self) -> &[Row] {
-        unimplemented!()
+        &self.rows
     }
 
-    /// Every request seen, in the order of their first byte.
+    /// Every request seen, in the order of their last byte.
     #[must_use]
     pub fn calls(&self) -> &[Call] {
-        unimplemented!()
+        &self.calls
+    }
+
+    /// Processes and sessions, in order; the first one holds the HTTP requests that belong to no
+    /// session.
+    #[must_use]
+    pub fn scopes(&self) -> &[Scope] {
+        &self.scopes
+    }
+
+    /// One call.
+    #[must_use]
+    pub fn call(&self, idx: CallIdx) -> Option<&Call> {
+        self.calls.get(idx.0 as usize)
+    }
+
+    /// One row.
+    #[must_use]
+    pub fn row(&self, idx: RowIdx) -> Option<&Row> {
+        self.rows.get(idx.0 as usize)
+    }
+
+    /// One process or session.
+    #[must_use]
+    pub fn scope(&self, idx: ScopeIdx) -> Option<&Scope> {
+        self.scopes.get(idx.0 as usize)
+    }
+
+    /// The rows of a call, in causal order, each once.
+    pub fn rows_of(&self, call: CallIdx) -> impl Iterator<Item = RowIdx> + '_ {
+        let marks = self.call(call).map_or(&[][..], |call| call.marks.as_slice());
+        let before = std::iter::once(None).chain(marks.iter().map(|mark| Some(mark.row)));
+        marks.iter().zip(before).filter(|(mark, before)| Some(mark.row) != *before).map(|(mark, _)| mark.row)
+    }
+
+    /// Counts, peers, capture state: what a status line says.
+    #[must_use]
+    pub fn overview(&self) -> &Overview {
+        &self.overview
+    }
+
+    /// What was noticed in the event folded last.
+    #[must_use]
+    pub fn seen(&self) -> &[Seen] {
+        &self.seen
     }
 
     /// The text of a name.
     #[must_use]
-    pub fn text(&self, _name: Name) -> &str {
-        unimplemented!()
+    pub fn text(&self, name: Name) -> &str {
+        self.names.text(name)
+    }
+
+    /// The name of a text, if it has occurred.
+    #[must_use]
+    pub fn name(&self, text: &str) -> Option<Name> {
+        self.names.find(text)
     }
 }
+
+#[cfg(test)]
+mod tests;

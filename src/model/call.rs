@@ -3,7 +3,7 @@
 //! Client view and server view are two fields, and either may be unknown: a cancel that passed
 //! the tap says what the client wants, never what the server has seen.
 
-use super::{Name, RowIdx};
+use super::{Name, RowIdx, ScopeIdx};
 use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
 use crate::time::Mono;
@@ -34,6 +34,49 @@ pub enum CallState {
     Lost,
     /// The recording ended first.
     Unresolved,
+}
+
+impl CallState {
+    /// Nothing changes it later.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        !matches!(self, CallState::Delivered | CallState::Progressing)
+    }
+
+    /// It ended, and no answer had passed by then.
+    #[must_use]
+    pub fn is_unanswered(self) -> bool {
+        matches!(self, CallState::CancelledByClient | CallState::AbandonedByDisconnect | CallState::Lost)
+    }
+
+    /// One word for it, as filters and reports use it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CallState::Delivered => "delivered",
+            CallState::Progressing => "progressing",
+            CallState::AnsweredOk => "ok",
+            CallState::AnsweredError => "error",
+            CallState::InputRequired => "input",
+            CallState::CancelledByClient => "cancelled",
+            CallState::AbandonedByDisconnect => "disconnected",
+            CallState::Lost => "lost",
+            CallState::Unresolved => "unresolved",
+        }
+    }
+}
+
+/// Who won between a cancel and an answer, as far as the middle can tell
+/// (reliability.md section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Race {
+    /// The answer passed first; the cancel came too late and is ignored. No fault.
+    CompleteWon,
+    /// The answer came after the cancel, within the grace window and without a witness: both were
+    /// under way at once, and nobody can say more. No fault.
+    Crossed,
+    /// The answer came after the server must have seen the cancel.
+    Late,
 }
 
 /// What the client is known to think.
@@ -142,6 +185,8 @@ pub struct Call {
     pub sender: Dir,
     /// How the peers are joined.
     pub transport: Transport,
+    /// Where its id counts: a process, a session, or the modern HTTP requests of one upstream.
+    pub scope: ScopeIdx,
     /// HTTP: number of the exchange.
     pub stream: Option<u64>,
     /// HTTP: number of the connection.
@@ -170,14 +215,24 @@ pub struct Call {
     pub progress: Progress,
     /// The result says `isError`.
     pub is_tool_error: bool,
+    /// It is carried out as a task: asked for as one (2025-11-25), or answered with one.
+    pub is_task: bool,
     /// JSON-RPC error code of the answer.
     pub error_code: Option<i64>,
     /// HTTP status of the answer.
     pub status: Option<u16>,
     /// Reason text of the cancel.
     pub cancel_reason: Option<Name>,
+    /// Who won between its cancel and its answer; `None`: there were not both.
+    pub race: Option<Race>,
+    /// When the cancel signal had been handed to the server, or was read where that is not known.
+    pub cancelled_at: Option<Mono>,
     /// What came after its end.
     pub after: After,
+    /// midwire itself did something to it; what follows is nobody's fault.
+    pub is_injected: bool,
+    /// HTTP, legacy: its stream gave event ids, so that its answer may come on another stream.
+    pub is_resumable: bool,
     /// The earlier call that this one repeats (same method, target and arguments under a new id,
     /// after the earlier one ended without an answer).
     pub retry_of: Option<CallIdx>,

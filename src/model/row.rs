@@ -19,8 +19,24 @@ pub struct Source {
     pub last: u32,
     /// Bytes of the first event that belong to what came before.
     pub skip: u32,
-    /// Length on the wire, with its ending.
+    /// Length on the wire, with its ending; where the body is encoded, in its decoded form.
     pub len: u64,
+    /// How the body is encoded; `skip` and `len` then count decoded bytes.
+    pub coding: Coding,
+}
+
+/// Encoding of an HTTP body (`Content-Encoding`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Coding {
+    /// As it is.
+    #[default]
+    Identity,
+    /// `gzip`
+    Gzip,
+    /// `deflate`
+    Deflate,
+    /// Another one, which midwire cannot undo.
+    Unknown,
 }
 
 /// What a row is.

@@ -1,0 +1,153 @@
+//! How calls end: one terminal state each, first come, and what their end is remembered for.
+
+use super::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
+use super::fold::At;
+use super::row::RowIdx;
+use super::scope::ScopeIdx;
+use super::seen::{Seen, Sight};
+use super::{Model, Name};
+use crate::event::Dir;
+use crate::time::Mono;
+
+impl Model {
+    /// Ends a call. Nothing happens when it has ended before.
+    pub(super) fn finish(&mut self, idx: CallIdx, state: CallState, at: Mono) {
+        let Some(call) = self.calls.get_mut(idx.0 as usize) else { return };
+        if call.state.is_terminal() {
+            return;
+        }
+        call.state = state;
+        call.ended = Some(at);
+        call.marks.shrink_to_fit();
+        let (scope, sender, row) = (call.scope, call.sender, call.row);
+        let took = at.ns_since(call.started);
+        let is_error = state == CallState::AnsweredError || call.is_tool_error;
+        let counts = &mut self.overview.counts;
+        counts.open = counts.open.saturating_sub(1);
+        counts.errors += u64::from(is_error);
+        counts.lost += u64::from(state == CallState::Lost);
+        counts.cancelled += u64::from(matches!(
+            state,
+            CallState::CancelledByClient | CallState::AbandonedByDisconnect
+        ));
+        let is_answered = matches!(
+            state,
+            CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired
+        );
+        let Some(scope) = self.scopes.get_mut(scope.0 as usize) else { return };
+        scope.listens.remove(&idx);
+        let Some(open) = scope.open.remove(&idx) else { return };
+        if is_answered {
+            if open.is_quick {
+                scope.note_round_trip(took);
+            }
+            if sender == Dir::C2s {
+                scope.witness = scope.witness.max(Some(row));
+            }
+        } else if state.is_unanswered() {
+            self.unanswered.insert(open.fingerprint, idx);
+        }
+    }
+
+    /// The fingerprint of an open call.
+    pub(super) fn fingerprint(&self, idx: CallIdx) -> Option<u64> {
+        let call = self.call(idx)?;
+        self.scope(call.scope)?.open.get(&idx).map(|open| open.fingerprint)
+    }
+
+    /// A process or a session ended: its open calls can get no answer any more. Returns them.
+    pub(super) fn end_scope(&mut self, at: At, row: RowIdx) -> Vec<CallIdx> {
+        let calls = self.open_calls(at.scope);
+        for idx in &calls {
+            self.lose(*idx, at.now, row);
+        }
+        if let Some(scope) = self.scope_mut(at.scope) {
+            scope.ended.get_or_insert(at.now);
+            scope.event_ids.clear();
+        }
+        calls
+    }
+
+    /// The stream or process of a call ended before its answer.
+    pub(super) fn lose(&mut self, idx: CallIdx, at: Mono, row: RowIdx) {
+        if self.state_of(idx).is_none_or(CallState::is_terminal) {
+            return;
+        }
+        if let Some(call) = self.call_mut(idx)
+            && call.sender == Dir::C2s
+        {
+            call.server = ServerView::Gone;
+        }
+        self.mark(idx, MarkKind::Lost, at, row);
+        self.finish(idx, CallState::Lost, at);
+    }
+
+    /// The client left the exchange of a call for good.
+    pub(super) fn abandon(&mut self, idx: CallIdx, at: Mono) {
+        if let Some(call) = self.call_mut(idx) {
+            call.client = ClientView::Abandoned;
+            call.cancelled_at.get_or_insert(at);
+        }
+        self.finish(idx, CallState::AbandonedByDisconnect, at);
+    }
+
+    /// The recording ended: what is open stays unresolved.
+    pub(super) fn end_all(&mut self, now: Mono, row: Option<(At, RowIdx)>) {
+        let end = row.map_or_else(|| self.last_place(now), |(at, _)| at);
+        self.end_pipe(end, Dir::C2s, false);
+        self.end_pipe(end, Dir::S2c, false);
+        self.http_end_all(end);
+        for number in 0..self.scopes.len() {
+            let scope = ScopeIdx(u32::try_from(number).unwrap_or(u32::MAX));
+            let calls = self.open_calls(scope);
+            for idx in &calls {
+                self.finish(*idx, CallState::Unresolved, now);
+            }
+            let row = row.map(|(_, row)| row);
+            self.seen.push(Seen { row, call: None, scope, at: now, what: Sight::Ended { calls } });
+        }
+    }
+
+    /// A place for what is found at the end of a recording that has no last event.
+    fn last_place(&self, now: Mono) -> At {
+        let last = self.rows.last();
+        At {
+            n: last.map_or(0, |row| row.n),
+            first: now,
+            now,
+            out: None,
+            dir: Dir::Tap,
+            transport: crate::event::Transport::Stdio,
+            stream: None,
+            conn: None,
+            scope: self.stdio.scope.unwrap_or(ScopeIdx(0)),
+            source: last.map_or_else(super::Source::default, |row| row.source),
+            era: None,
+            is_replay: false,
+        }
+    }
+
+    /// Links a new call to the one that it repeats or continues.
+    pub(super) fn link(&mut self, idx: CallIdx, fingerprint: u64, state: Option<u64>, has_responses: bool) {
+        let round = match (state, has_responses) {
+            (Some(state), _) => self.rounds.remove(&state),
+            (None, true) => self.rounds.remove(&fingerprint),
+            (None, false) => None,
+        };
+        let id = self.call(idx).map(|call| call.id.clone());
+        let retry = match round {
+            Some(_) => None,
+            None => self.unanswered.remove(&fingerprint),
+        };
+        let retry = retry.filter(|earlier| self.call(*earlier).map(|call| &call.id) != id.as_ref());
+        if let Some(call) = self.call_mut(idx) {
+            call.round_of = round;
+            call.retry_of = retry;
+        }
+    }
+
+    /// Whether a method may be told again by `tools/list` and the like without meaning a retry.
+    pub(super) fn is_retry_worth(method: Name) -> bool {
+        method != Name::INITIALIZE && method != Name::LISTEN
+    }
+}

@@ -1,0 +1,239 @@
+//! What one message says, as far as an observer needs it: read once, out of borrowed raw members.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use serde_json::value::RawValue;
+
+use crate::spec::era::Era;
+use crate::wire::jsonrpc::{self, Envelope, Frame, Id, Kind};
+
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What a message says.
+#[derive(Debug, Default)]
+pub(super) struct Said<'a> {
+    /// The method, unescaped.
+    pub method: Option<Cow<'a, str>>,
+    /// The id, when it is one.
+    pub id: Option<Id>,
+    /// `_meta` protocolVersion, or the version that `initialize` asks for or settles.
+    pub version: Option<Cow<'a, str>>,
+    /// `_meta` names a protocol version: a message of the modern era.
+    pub has_meta_version: bool,
+    /// Request: `params.name`, `params.uri` or `params.taskId`.
+    pub target: Option<Cow<'a, str>>,
+    /// Progress token: asked for by a request, or named by a progress notification.
+    pub token: Option<Id>,
+    /// The token is present and neither string nor integer (PRG-08).
+    pub has_bad_token: bool,
+    /// Who sent it: name and version from `clientInfo` or `serverInfo`.
+    pub peer: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// `_meta` subscriptionId.
+    pub subscription: Option<Id>,
+    /// Request: equal for the same method, target and arguments, whatever the id.
+    pub fingerprint: u64,
+    /// Hash of `requestState`, sent back by a request or handed out by a result (MRTR).
+    pub request_state: Option<u64>,
+    /// Request: it brings `inputResponses`.
+    pub has_input_responses: bool,
+    /// Request: it asks to be carried out as a task (2025-11-25).
+    pub has_task: bool,
+    /// Cancel: the request that it names.
+    pub request_id: Option<Id>,
+    /// Cancel: why.
+    pub reason: Option<Cow<'a, str>>,
+    /// Progress: how far, and of what.
+    pub progress: Option<f64>,
+    /// Progress: the whole, where it is told.
+    pub total: Option<f64>,
+    /// Result: `resultType`.
+    pub result_type: Option<Cow<'a, str>>,
+    /// Result: `isError` is true.
+    pub is_tool_error: bool,
+    /// Error: its code, when it is an integer.
+    pub code: Option<i64>,
+    /// Error: its message.
+    pub message: Option<Cow<'a, str>>,
+    /// `params`, `result` or `error` is there and no object.
+    pub has_odd_body: bool,
+    /// Listen: the kinds of notification asked for; acknowledgement: those granted.
+    pub kinds: Kinds,
+}
+
+/// Kinds of notification that a subscription can carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the wire has these as separate flags")]
+pub struct Kinds {
+    /// `notifications/tools/list_changed`
+    pub tools: bool,
+    /// `notifications/prompts/list_changed`
+    pub prompts: bool,
+    /// `notifications/resources/list_changed`
+    pub resources: bool,
+    /// `notifications/resources/updated`
+    pub updates: bool,
+}
+
+impl Kinds {
+    /// Whether a notification of this method is among them; methods outside the four are not
+    /// bound by a filter.
+    #[must_use]
+    pub fn allows(self, method: &str) -> bool {
+        match method {
+            "notifications/tools/list_changed" => self.tools,
+            "notifications/prompts/list_changed" => self.prompts,
+            "notifications/resources/list_changed" => self.resources,
+            "notifications/resources/updated" => self.updates,
+            _ => true,
+        }
+    }
+}
+
+impl<'a> Said<'a> {
+    /// Reads an envelope. `hasher` only has to be the same for one model.
+    pub(super) fn read(envelope: &Envelope<'a>, hasher: &impl BuildHasher) -> Said<'a> {
+        let mut said = Said { id: envelope.id(), method: envelope.method(), ..Said::default() };
+        match envelope.kind {
+            Kind::Request => said.read_request(envelope.member("params"), hasher),
+            Kind::Notification => said.read_notification(envelope.member("params")),
+            Kind::Result => said.read_result(envelope.member("result"), hasher),
+            Kind::Error => said.read_error(envelope.member("error")),
+            Kind::Invalid => {}
+        }
+        said
+    }
+
+    fn read_request(&mut self, params: Option<&'a RawValue>, hasher: &impl BuildHasher) {
+        let method = self.method.as_deref().unwrap_or_default();
+        let is_initialize = method == "initialize";
+        let is_listen = method == "subscriptions/listen";
+        let target_member = match method {
+            "tools/call" | "prompts/get" => "name",
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
+            _ if method.starts_with("tasks/") => "taskId",
+            _ => "",
+        };
+        self.fingerprint = hasher.hash_one(method);
+        for (name, raw) in self.members_of(params) {
+            match &*name {
+                "_meta" => self.read_meta(raw),
+                "requestState" => self.request_state = Some(hasher.hash_one(raw.get())),
+                "inputResponses" => self.has_input_responses = true,
+                "protocolVersion" if is_initialize => self.version = jsonrpc::string(raw),
+                "clientInfo" if is_initialize => self.peer = peer(raw),
+                other => {
+                    if other == target_member {
+                        self.target = jsonrpc::string(raw);
+                    } else if other == "notifications" && is_listen {
+                        self.kinds = kinds(raw);
+                    } else if other == "task" {
+                        self.has_task = true;
+                    }
+                    // Members may come in any order.
+                    let one = hasher.hash_one((other, raw.get()));
+                    self.fingerprint = self.fingerprint.wrapping_add(one);
+                }
+            }
+        }
+    }
+
+    fn read_notification(&mut self, params: Option<&'a RawValue>) {
+        for (name, raw) in self.members_of(params) {
+            match &*name {
+                "_meta" => self.read_meta(raw),
+                "progressToken" => self.read_token(raw),
+                "progress" => self.progress = raw.get().parse().ok(),
+                "total" => self.total = raw.get().parse().ok(),
+                "requestId" => self.request_id = Id::from_raw(raw.get()),
+                "reason" => self.reason = jsonrpc::string(raw),
+                "notifications" => self.kinds = kinds(raw),
+                "uri" | "taskId" => self.target = jsonrpc::string(raw),
+                _ => {}
+            }
+        }
+    }
+
+    fn read_result(&mut self, result: Option<&'a RawValue>, hasher: &impl BuildHasher) {
+        for (name, raw) in self.members_of(result) {
+            match &*name {
+                "_meta" => self.read_meta(raw),
+                "resultType" => self.result_type = jsonrpc::string(raw),
+                "isError" => self.is_tool_error = raw.get() == "true",
+                "requestState" => self.request_state = Some(hasher.hash_one(raw.get())),
+                "protocolVersion" => self.version = jsonrpc::string(raw),
+                "serverInfo" => self.peer = peer(raw),
+                _ => {}
+            }
+        }
+    }
+
+    fn read_error(&mut self, error: Option<&'a RawValue>) {
+        for (name, raw) in self.members_of(error) {
+            match &*name {
+                "code" => self.code = raw.get().parse().ok(),
+                "message" => self.message = jsonrpc::string(raw),
+                _ => {}
+            }
+        }
+    }
+
+    fn read_meta(&mut self, meta: &'a RawValue) {
+        for (name, raw) in members(meta).unwrap_or_default() {
+            match &*name {
+                PROTOCOL_VERSION => {
+                    self.version = jsonrpc::string(raw);
+                    self.has_meta_version = self.version.is_some();
+                }
+                CLIENT_INFO | SERVER_INFO => self.peer = peer(raw),
+                SUBSCRIPTION_ID => self.subscription = Id::from_raw(raw.get()),
+                "progressToken" => self.read_token(raw),
+                _ => {}
+            }
+        }
+    }
+
+    fn read_token(&mut self, raw: &RawValue) {
+        self.token = Id::from_raw(raw.get());
+        self.has_bad_token = self.token.is_none();
+    }
+
+    /// The era that the message itself names.
+    pub(super) fn era(&self) -> Option<Era> {
+        self.version.as_deref().and_then(Era::from_name)
+    }
+
+    fn members_of(&mut self, raw: Option<&'a RawValue>) -> Vec<(Cow<'a, str>, &'a RawValue)> {
+        let Some(raw) = raw else { return Vec::new() };
+        let found = members(raw);
+        self.has_odd_body = found.is_none();
+        found.unwrap_or_default()
+    }
+}
+
+/// The members of an object, in order; `None` when it is none.
+fn members(raw: &RawValue) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
+    match jsonrpc::read(raw.get().as_bytes()) {
+        Frame::Message(object) => Some(object.members),
+        _ => None,
+    }
+}
+
+fn peer(raw: &RawValue) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    let name = jsonrpc::at(raw, &["name"]).and_then(jsonrpc::string)?;
+    let version = jsonrpc::at(raw, &["version"]).and_then(jsonrpc::string).unwrap_or_default();
+    Some((name, version))
+}
+
+fn kinds(raw: &RawValue) -> Kinds {
+    let is_true = |name: &str| jsonrpc::at(raw, &[name]).is_some_and(|flag| flag.get() == "true");
+    Kinds {
+        tools: is_true("toolsListChanged"),
+        prompts: is_true("promptsListChanged"),
+        resources: is_true("resourcesListChanged"),
+        updates: jsonrpc::at(raw, &["resourceSubscriptions"]).is_some_and(|list| list.get().trim() != "[]"),
+    }
+}

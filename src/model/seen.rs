@@ -1,0 +1,235 @@
+//! What the fold noticed in one event, for those who judge it.
+//!
+//! The model says what was seen and what it belongs to; whether that breaks a rule, who is at
+//! fault and how bad it is, is for the `rules` room to say.
+
+use super::{CallIdx, RowIdx, ScopeIdx};
+use crate::event::Dir;
+use crate::time::Mono;
+use crate::wire::jsonrpc::Id;
+
+/// One thing that was noticed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The row that shows it; `None` where nothing passed (such as at the end of a recording).
+    pub row: Option<RowIdx>,
+    /// The call that it belongs to.
+    pub call: Option<CallIdx>,
+    /// Process, session or upstream.
+    pub scope: ScopeIdx,
+    /// When.
+    pub at: Mono,
+    /// What.
+    pub what: Sight,
+}
+
+/// What can be noticed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sight {
+    /// A request was read; `call` is new.
+    Request,
+    /// A notification that is none of the kinds below.
+    Notification,
+    /// A request whose id another open request of the same sender has.
+    IdInFlight {
+        /// The other one.
+        other: CallIdx,
+    },
+    /// A request whose id an earlier request of the same sender had, which has ended.
+    IdAgain {
+        /// The earlier one.
+        earlier: CallIdx,
+    },
+    /// A request asks for progress under the token of another open request.
+    TokenInFlight {
+        /// The other one.
+        other: CallIdx,
+    },
+    /// `call` was answered; it was open until now.
+    Answered,
+    /// An answer after the client had cancelled or left.
+    AnswerAfterCancel {
+        /// From the cancel handed on to the answer read, in nanoseconds.
+        margin_ns: u64,
+        /// The grace window then in force, in nanoseconds.
+        window_ns: u64,
+        /// The server had before answered a request that was written behind the cancel.
+        has_witness: bool,
+    },
+    /// A second answer to a call, on the same ordered channel.
+    AnswerAgain,
+    /// An answer whose id no request of the other side had.
+    AnswerUnknown {
+        /// The id.
+        id: Id,
+    },
+    /// An answer whose id equals an open one only when its type is ignored; `call` is that one.
+    AnswerOtherType {
+        /// The id as sent back.
+        id: Id,
+    },
+    /// An error without an id.
+    AnswerNoId,
+    /// An answer on the stream of another exchange than its request's, in the modern era.
+    AnswerElsewhere,
+    /// Progress accepted for `call`.
+    Progress,
+    /// Progress whose value does not rise.
+    ProgressStuck {
+        /// The value before.
+        last: f64,
+        /// The value now.
+        now: f64,
+    },
+    /// Progress for `call` after its answer, from the same sender on the same channel.
+    ProgressAfterAnswer,
+    /// Progress for `call` after the client had cancelled or left.
+    ProgressAfterCancel {
+        /// From the cancel handed on to the progress read, in nanoseconds.
+        margin_ns: u64,
+        /// The grace window then in force, in nanoseconds.
+        window_ns: u64,
+        /// The server had before answered a request that was written behind the cancel.
+        has_witness: bool,
+    },
+    /// Progress under a token that no request asked for.
+    ProgressUnknown {
+        /// The token; `None`: missing, or of a wrong type.
+        token: Option<Id>,
+    },
+    /// Progress for `call` on the stream of another exchange.
+    ProgressElsewhere {
+        /// The call that opened that stream.
+        stream_of: Option<CallIdx>,
+    },
+    /// The client's cancel for `call`, which was open.
+    Cancel,
+    /// A cancel for `call`, which had ended.
+    CancelAfterEnd,
+    /// A cancel that names no request of its sender.
+    CancelUnknown {
+        /// The id that it names; `None`: missing, or of a wrong type.
+        id: Option<Id>,
+        /// The other side has a request with this id.
+        is_of_other_side: bool,
+    },
+    /// A cancel whose id equals an open one only when its type is ignored; `call` is that one.
+    CancelOtherType {
+        /// The id as sent.
+        id: Id,
+    },
+    /// The server's cancel; `call` is the client's request that it names, if there is one.
+    CancelByServer,
+    /// The client left the exchange of `call`, which was open.
+    ClientLeft,
+    /// The server ended the exchange of `call`, which was open and can get no answer any more.
+    StreamEnded,
+    /// The server ended the exchange of `call`, which may be taken up again by event id.
+    StreamEndedResumable,
+    /// A stream that took up that of `call` again ended without its answer.
+    ResumeEmpty,
+    /// The server's process ended, or its stdout did; `calls` were open.
+    ProcessEnded {
+        /// Requests of both sides that can get no answer any more.
+        calls: Vec<CallIdx>,
+    },
+    /// A session ended with open calls.
+    SessionEnded {
+        /// Requests of both sides that can get no answer any more.
+        calls: Vec<CallIdx>,
+    },
+    /// The client closed the server's stdin; `calls` were open.
+    StdinClosed {
+        /// Requests of the client that were open.
+        calls: Vec<CallIdx>,
+    },
+    /// The server wrote to stderr or stdout.
+    ServerOutput,
+    /// The recording ended; `calls` were open.
+    Ended {
+        /// Open requests of both sides.
+        calls: Vec<CallIdx>,
+    },
+    /// A message of a subscription.
+    Subscription {
+        /// Position among the subscription's messages, from 0.
+        nth: u32,
+        /// It is the acknowledgement.
+        is_acknowledgement: bool,
+        /// Its kind was asked for.
+        was_asked: bool,
+    },
+    /// A message with the id of a subscription that does not exist.
+    SubscriptionUnknown {
+        /// The id.
+        id: Id,
+    },
+    /// Something is wrong with a frame.
+    Frame {
+        /// Who wrote it.
+        dir: Dir,
+        /// What is wrong.
+        fault: FrameFault,
+    },
+}
+
+/// What can be wrong with a frame or an envelope.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FrameFault {
+    /// A line that is no message.
+    NotMessage,
+    /// A line that belongs to a header, such as `Content-Length: 20`.
+    HeaderLine,
+    /// A blank line.
+    Blank,
+    /// A line that ends in CR LF.
+    CrLf,
+    /// A byte order mark.
+    ByteOrderMark,
+    /// Bytes that are not UTF-8.
+    NotUtf8,
+    /// The stream ended inside a line.
+    Torn {
+        /// How many bytes of it had come.
+        bytes: u64,
+    },
+    /// One message over several lines.
+    SeveralLines {
+        /// How many.
+        lines: u32,
+    },
+    /// An event stream ended inside an event.
+    SseUnterminated {
+        /// What had come of it reads as a message.
+        is_message: bool,
+    },
+    /// An event of an event stream that is no message.
+    SseNotMessage,
+    /// A body that should be a message and is none.
+    BodyNotMessage,
+    /// A JSON array of messages.
+    Batch {
+        /// How many items it has.
+        items: u32,
+    },
+    /// `jsonrpc` is not `"2.0"`.
+    BadVersion,
+    /// Neither request, notification, result nor error, or several at once.
+    NoKind,
+    /// Both `result` and `error`.
+    ResultAndError,
+    /// An id that is neither a string nor an integer; holds it as sent.
+    BadId(String),
+    /// A member that occurs twice; holds its name.
+    DuplicateMember(String),
+    /// A notification with an id.
+    NotificationWithId,
+    /// An error without an integer code or a message.
+    BadError,
+    /// A result that is no object.
+    ResultNotObject,
+    /// `params` that is no object.
+    ParamsNotObject,
+    /// A line or an event longer than the limit, of which only the length is known.
+    OverLimit,
+}

@@ -1,0 +1,456 @@
+//! Events in, lifecycles out.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::{Close, Dir, Event, Headers, RequestHead, Transport, What};
+use crate::spec::era::Era;
+
+/// A recording being written by hand.
+#[derive(Default)]
+pub(crate) struct Script {
+    pub(crate) events: Vec<Event>,
+}
+
+impl Script {
+    pub(crate) fn push(&mut self, ms: u64, dir: Dir, stream: Option<u64>, what: What) -> &mut Script {
+        let transport = if stream.is_some() { Transport::Http } else { Transport::Stdio };
+        let n = self.events.len() as u64 + 1;
+        self.events.push(Event {
+            n,
+            at: Mono(ms * 1_000_000),
+            out: None,
+            dir,
+            transport,
+            stream,
+            conn: None,
+            what,
+        });
+        self
+    }
+
+    pub(crate) fn line(&mut self, ms: u64, dir: Dir, text: &str) -> &mut Script {
+        let bytes = Bytes::from(format!("{text}\n"));
+        self.push(ms, dir, None, What::Bytes { bytes, read: None })
+    }
+
+    pub(crate) fn bytes(&mut self, ms: u64, dir: Dir, bytes: &[u8]) -> &mut Script {
+        self.push(ms, dir, None, What::Bytes { bytes: Bytes::copy_from_slice(bytes), read: None })
+    }
+
+    pub(crate) fn post(&mut self, ms: u64, stream: u64, headers: &[(&str, &str)], body: &str) -> &mut Script {
+        let head = RequestHead {
+            method: "POST".to_owned(),
+            path: "/mcp".to_owned(),
+            headers: headers_of(headers),
+            body: Some(Bytes::copy_from_slice(body.as_bytes())),
+        };
+        self.push(ms, Dir::C2s, Some(stream), What::Request(head))
+    }
+
+    pub(crate) fn get(&mut self, ms: u64, stream: u64, headers: &[(&str, &str)]) -> &mut Script {
+        let head = RequestHead {
+            method: "GET".to_owned(),
+            path: "/mcp".to_owned(),
+            headers: headers_of(headers),
+            body: None,
+        };
+        self.push(ms, Dir::C2s, Some(stream), What::Request(head))
+    }
+
+    pub(crate) fn head(&mut self, ms: u64, stream: u64, status: u16, headers: &[(&str, &str)]) -> &mut Script {
+        let what = What::ResponseHead { status, headers: headers_of(headers) };
+        self.push(ms, Dir::S2c, Some(stream), what)
+    }
+
+    pub(crate) fn sse(&mut self, ms: u64, stream: u64, text: &str) -> &mut Script {
+        self.push(ms, Dir::S2c, Some(stream), What::SseChunk(Bytes::copy_from_slice(text.as_bytes())))
+    }
+
+    pub(crate) fn body(&mut self, ms: u64, stream: u64, text: &str) -> &mut Script {
+        self.push(ms, Dir::S2c, Some(stream), What::Body(Bytes::copy_from_slice(text.as_bytes())))
+    }
+
+    pub(crate) fn server_closed(&mut self, ms: u64, stream: Option<u64>) -> &mut Script {
+        let what = What::ServerClosed { how: Some(Close::Eof), exit_code: None, signal: None };
+        self.push(ms, Dir::S2c, stream, what)
+    }
+
+    pub(crate) fn client_closed(&mut self, ms: u64, stream: Option<u64>) -> &mut Script {
+        self.push(ms, Dir::C2s, stream, What::ClientClosed { how: Some(Close::Eof) })
+    }
+
+    pub(crate) fn end(&mut self, ms: u64) -> &mut Script {
+        self.push(ms, Dir::Tap, None, What::CaptureEnd { events: None, complete: None })
+    }
+
+    pub(crate) fn fold(&self) -> Model {
+        fold(&self.events)
+    }
+}
+
+fn headers_of(headers: &[(&str, &str)]) -> Headers {
+    Headers(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+}
+
+pub(crate) fn fold(events: &[Event]) -> Model {
+    let mut model = Model::new();
+    for (idx, event) in events.iter().enumerate() {
+        model.fold(event, u32::try_from(idx).unwrap());
+    }
+    model
+}
+
+const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+const MODERN_HEADERS: &[(&str, &str)] = &[("mcp-protocol-version", "2026-07-28")];
+const SSE_HEADERS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
+
+fn call(id: &str, tool: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":1}},{MODERN}}}}}"#
+    )
+}
+
+fn result(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","content":[]}}}}"#)
+}
+
+fn cancel(id: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"user"}}}}"#
+    )
+}
+
+fn states(model: &Model) -> Vec<(String, CallState)> {
+    model.calls().iter().map(|call| (call.id.to_string(), call.state)).collect()
+}
+
+#[test]
+fn a_stdio_call_is_paired_by_id_and_type() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "echo")).line(1, Dir::C2s, &call("\"1\"", "slow"));
+    script.line(2, Dir::S2c, &result("\"1\""));
+    let model = script.fold();
+    assert_eq!(
+        states(&model),
+        [("1".to_owned(), CallState::Delivered), ("\"1\"".to_owned(), CallState::AnsweredOk)]
+    );
+    let second = &model.calls()[1];
+    assert_eq!(second.target.map(|name| model.text(name)), Some("slow"));
+    assert_eq!(second.era, Some(Era::V2026_07_28));
+    assert_eq!(second.ended.unwrap().ns_since(second.started), 1_000_000);
+    assert_eq!(model.overview().counts.open, 1);
+}
+
+#[test]
+fn lines_are_put_together_and_found_again_wherever_they_were_cut() {
+    let whole = format!("{}\n{}\r\n{}\n", call("1", "a"), call("2", "b"), call("3", "c"));
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    for size in [1, 7, 64, 150, whole.len()] {
+        let mut script = Script::default();
+        for (nth, piece) in whole.as_bytes().chunks(size).enumerate() {
+            script.bytes(nth as u64, Dir::C2s, piece);
+        }
+        let model = script.fold();
+        let found: Vec<Bytes> = model
+            .rows()
+            .iter()
+            .map(|row| {
+                let span = row.source.first as usize..=row.source.last as usize;
+                bytes_of(row, &script.events[span])
+            })
+            .collect();
+        assert_eq!(found, lines, "pieces of {size}");
+    }
+}
+
+#[test]
+fn events_of_a_stream_are_found_again_plain_and_compressed() {
+    let text = format!(": hi\n\ndata: {}\n\n", result("1"));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+    let encoded = gzip.finish().unwrap();
+    for (coding, bytes) in [("identity", text.as_bytes()), ("gzip", &encoded)] {
+        let mut script = Script::default();
+        script.post(0, 1, MODERN_HEADERS, &call("1", "a"));
+        script.head(1, 1, 200, &[("content-type", "text/event-stream"), ("content-encoding", coding)]);
+        for (nth, piece) in bytes.chunks(11).enumerate() {
+            script.push(2 + nth as u64, Dir::S2c, Some(1), What::SseChunk(Bytes::copy_from_slice(piece)));
+        }
+        script.server_closed(99, Some(1));
+        let model = script.fold();
+        assert_eq!(states(&model), [("1".to_owned(), CallState::AnsweredOk)], "{coding}");
+        let row = model.rows().iter().find(|row| row.kind == RowKind::Result).unwrap();
+        let span = row.source.first as usize..=row.source.last as usize;
+        assert_eq!(bytes_of(row, &script.events[span]), format!("data: {}\n\n", result("1")), "{coding}");
+    }
+}
+
+#[test]
+fn a_cancel_ends_a_call_and_what_comes_after_is_late_or_crossed() {
+    for (after_ms, race) in [(100, Race::Crossed), (600, Race::Late)] {
+        let mut script = Script::default();
+        script.line(0, Dir::C2s, &call("1", "slow")).line(50, Dir::C2s, &cancel("1"));
+        script.line(50 + after_ms, Dir::S2c, &result("1"));
+        let model = script.fold();
+        let call = &model.calls()[0];
+        assert_eq!((call.state, call.race), (CallState::CancelledByClient, Some(race)), "{after_ms} ms");
+        assert_eq!((call.client, call.server), (ClientView::Abandoned, ServerView::Completed));
+        assert_eq!(call.cancel_reason.map(|name| model.text(name)), Some("user"));
+    }
+}
+
+#[test]
+fn a_witness_decides_without_the_window() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "slow")).line(10, Dir::C2s, &cancel("1"));
+    script.line(11, Dir::C2s, &call("2", "quick")).line(12, Dir::S2c, &result("2"));
+    script.line(13, Dir::S2c, &result("1"));
+    assert_eq!(script.fold().calls()[0].race, Some(Race::Late));
+}
+
+#[test]
+fn an_answer_before_the_cancel_wins() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "slow")).line(10, Dir::S2c, &result("1"));
+    script.line(11, Dir::C2s, &cancel("1"));
+    let model = script.fold();
+    let call = &model.calls()[0];
+    assert_eq!((call.state, call.race), (CallState::AnsweredOk, Some(Race::CompleteWon)));
+    assert_eq!(call.after.late_cancels, 1);
+}
+
+#[test]
+fn leaving_an_exchange_is_a_cancel_in_the_modern_era_only() {
+    let legacy: &[(&str, &str)] = &[("mcp-protocol-version", "2025-11-25"), ("mcp-session-id", "s")];
+    for (headers, state) in
+        [(MODERN_HEADERS, CallState::AbandonedByDisconnect), (legacy, CallState::Unresolved)]
+    {
+        let mut script = Script::default();
+        script.post(0, 1, headers, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#);
+        script.head(1, 1, 200, SSE_HEADERS).sse(2, 1, "id: e1\ndata:\n\n");
+        script.client_closed(3, Some(1)).end(9);
+        assert_eq!(states(&script.fold()), [("1".to_owned(), state)]);
+    }
+}
+
+#[test]
+fn a_stream_taken_up_by_event_id_brings_the_answer() {
+    let headers: &[(&str, &str)] = &[("mcp-protocol-version", "2025-11-25"), ("mcp-session-id", "s")];
+    let mut script = Script::default();
+    script.post(0, 1, headers, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#);
+    script.head(1, 1, 200, SSE_HEADERS).sse(2, 1, "id: e1\ndata:\n\n").server_closed(3, Some(1));
+    script.get(4, 2, &[headers[0], headers[1], ("last-event-id", "e1")]).head(5, 2, 200, SSE_HEADERS);
+    script.sse(6, 2, "id: e2\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n").server_closed(7, Some(2));
+    assert_eq!(states(&script.fold()), [("1".to_owned(), CallState::AnsweredOk)]);
+}
+
+#[test]
+fn a_process_that_ends_loses_what_is_open() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "slow")).line(1, Dir::C2s, &call("2", "slow"));
+    script.line(2, Dir::S2c, &result("2")).server_closed(3, None);
+    let model = script.fold();
+    assert_eq!(
+        states(&model),
+        [("1".to_owned(), CallState::Lost), ("2".to_owned(), CallState::AnsweredOk)]
+    );
+    assert_eq!(model.calls()[0].server, ServerView::Gone);
+    assert_eq!(model.overview().counts.lost, 1);
+}
+
+#[test]
+fn the_same_call_again_after_a_loss_is_a_retry() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "slow")).line(1, Dir::C2s, &cancel("1"));
+    script.line(2, Dir::C2s, &call("2", "slow")).line(3, Dir::C2s, &call("3", "slow"));
+    let model = script.fold();
+    let links: Vec<_> = model.calls().iter().map(|call| call.retry_of).collect();
+    assert_eq!(links, [None, Some(CallIdx(0)), None]);
+}
+
+#[test]
+fn rounds_are_linked_by_their_state() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "book"));
+    script.line(
+        1,
+        Dir::S2c,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"x","inputRequests":{}}}"#,
+    );
+    let again = format!(
+        r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"book","arguments":{{"a":1}},"inputResponses":{{}},"requestState":"x",{MODERN}}}}}"#
+    );
+    script.line(2, Dir::C2s, &again);
+    let model = script.fold();
+    assert_eq!(model.calls()[0].state, CallState::InputRequired);
+    assert_eq!(model.calls()[1].round_of, Some(CallIdx(0)));
+    assert_eq!(model.calls()[1].retry_of, None);
+}
+
+#[test]
+fn a_message_over_several_lines_is_one_row() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "a"));
+    let text = "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {\n    \"content\": []\n  }\n}\n";
+    script.bytes(1, Dir::S2c, text.as_bytes());
+    let model = script.fold();
+    assert_eq!(states(&model), [("1".to_owned(), CallState::AnsweredOk)]);
+    let row = model.rows().last().unwrap();
+    assert_eq!(bytes_of(row, &script.events[1..]), text);
+}
+
+#[test]
+fn ids_of_both_directions_are_apart() {
+    let mut script = Script::default();
+    script.line(0, Dir::C2s, &call("1", "a"));
+    script.line(1, Dir::S2c, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    script.line(2, Dir::C2s, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    let model = script.fold();
+    let states: Vec<_> = model.calls().iter().map(|call| (call.sender, call.state)).collect();
+    assert_eq!(states, [(Dir::C2s, CallState::Delivered), (Dir::S2c, CallState::AnsweredOk)]);
+}
+
+#[test]
+fn a_refusing_status_answers_a_call() {
+    let mut script = Script::default();
+    script.post(0, 1, MODERN_HEADERS, &call("1", "a")).head(1, 1, 502, &[("content-type", "text/html")]);
+    script.body(2, 1, "<html></html>").server_closed(3, Some(1));
+    let model = script.fold();
+    let call = &model.calls()[0];
+    assert_eq!((call.state, call.status), (CallState::AnsweredError, Some(502)));
+}
+
+#[test]
+fn http_sse_answers_on_its_stream() {
+    let mut script = Script::default();
+    script.get(0, 1, &[]).head(1, 1, 200, SSE_HEADERS);
+    script.sse(2, 1, "event: endpoint\ndata: http://127.0.0.1:9/mcp?s=1\n\n");
+    let head = RequestHead {
+        method: "POST".to_owned(),
+        path: "/mcp?s=1".to_owned(),
+        headers: Headers::default(),
+        body: Some(Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)),
+    };
+    script.push(3, Dir::C2s, Some(2), What::Request(head)).head(4, 2, 202, &[]).server_closed(5, Some(2));
+    assert_eq!(states(&script.fold()), [("1".to_owned(), CallState::Delivered)]);
+    script.sse(6, 1, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n");
+    assert_eq!(states(&script.fold()), [("1".to_owned(), CallState::AnsweredOk)]);
+}
+
+/// Events of every kind, in any order and with any bytes.
+fn any_event() -> impl Strategy<Value = (u64, Dir, Option<u64>, What)> {
+    let id = prop_oneof![Just("1"), Just("2"), Just("\"1\""), Just("null"), Just("1.5")];
+    let message = id.prop_flat_map(|id| {
+        let token = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"a","_meta":{{"progressToken":{id}}}}}}}"#
+        );
+        let progress = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":1}}}}"#
+        );
+        let input = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required"}}}}"#);
+        let error = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":""}}}}"#);
+        let hello = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{}}}}"#);
+        let listen = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{}},{MODERN}}}}}"#
+        );
+        let batch = format!("[{},{}]", call(id, "a"), result(id));
+        prop::sample::select(vec![
+            call(id, "a"),
+            token,
+            result(id),
+            cancel(id),
+            progress,
+            input,
+            error,
+            hello,
+            listen,
+            batch,
+            "{".to_owned(),
+            "\"jsonrpc\": \"2.0\",".to_owned(),
+            "}".to_owned(),
+        ])
+    });
+    let bytes = prop_oneof![
+        4 => message.prop_map(String::into_bytes),
+        1 => prop::collection::vec(any::<u8>(), 0..40),
+    ];
+    let dir = prop::sample::select(vec![Dir::C2s, Dir::S2c, Dir::Stderr, Dir::Tap]);
+    let stream = prop::option::of(1u64..4);
+    let headers = prop::sample::subsequence(
+        vec![
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-session-id", "s"),
+            ("content-type", "text/event-stream"),
+            ("content-encoding", "gzip"),
+            ("content-encoding", "deflate"),
+            ("content-length", "20"),
+            ("last-event-id", "e1"),
+        ],
+        0..=7,
+    );
+    (0u8..13, any::<bool>(), dir, stream, bytes, headers, 0u64..2000).prop_map(
+        |(kind, flag, dir, stream, bytes, headers, ms)| {
+            let headers = headers_of(&headers);
+            let mut line = bytes.clone();
+            if flag {
+                line.push(b'\n');
+            }
+            let sse = [b"id: e1\ndata: ".as_slice(), &bytes, if flag { b"\n\n" } else { b"\n" }].concat();
+            let status = if flag { 200 } else { 404 };
+            let what = match kind {
+                0..=3 => What::Bytes { bytes: Bytes::from(line), read: None },
+                4 | 5 => What::Request(RequestHead {
+                    method: if flag { "POST" } else { "GET" }.to_owned(),
+                    path: "/mcp".to_owned(),
+                    headers,
+                    body: (ms % 3 > 0).then(|| Bytes::from(bytes)),
+                }),
+                6 => What::ResponseHead { status, headers },
+                7 => What::SseChunk(Bytes::from(sse)),
+                8 => What::Body(Bytes::from(bytes)),
+                9 => What::ClientClosed { how: None },
+                10 => What::ServerClosed { how: None, exit_code: None, signal: None },
+                11 if flag => What::Spawn { pid: 1, command: vec!["x".to_owned()] },
+                11 => What::Gap { lost: 1, bytes: 1, why: String::new() },
+                _ => What::Inject {
+                    what: "cancel".to_owned(),
+                    target: "1".to_owned(),
+                    by: "ctl".to_owned(),
+                    cause: None,
+                },
+            };
+            (ms, dir, stream, what)
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_order_of_events_gives_each_call_one_terminal_state(
+        events in prop::collection::vec(any_event(), 0..60),
+    ) {
+        let mut script = Script::default();
+        for (ms, dir, stream, what) in events {
+            script.push(ms, dir, stream, what);
+        }
+        script.end(3000);
+        let mut model = Model::new();
+        let mut ended: Vec<Option<CallState>> = Vec::new();
+        for (idx, event) in script.events.iter().enumerate() {
+            model.fold(event, u32::try_from(idx).unwrap());
+            ended.resize(model.calls().len(), None);
+            for (call, ended) in model.calls().iter().zip(&mut ended) {
+                if let Some(state) = ended {
+                    prop_assert_eq!(call.state, *state, "a terminal state changed");
+                } else if call.state.is_terminal() {
+                    *ended = Some(call.state);
+                }
+            }
+        }
+        prop_assert!(ended.iter().all(Option::is_some), "a call is open after the end");
+        prop_assert_eq!(model.overview().counts.open, 0);
+        prop_assert!(model.scopes().iter().all(|scope| scope.open_calls() == 0));
+    }
+}
