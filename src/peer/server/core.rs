@@ -50,6 +50,7 @@ impl Live {
     /// The client's cancel signal came: from here on nothing of this request leaves.
     pub(super) fn cancel(&self, reason: Option<&str>) {
         if self.with(|record| record.cancel(reason)) {
+            tracing::debug!(id = %self.id, reason, "cancelled");
             self.cancel.cancel();
         }
     }
@@ -123,11 +124,11 @@ impl Context {
         if is_too_soon && value < total {
             return self.check();
         }
-        self.told_at = Some(now);
         let Some(token) = self.live.token.as_ref() else { return self.check() };
         if !self.live.with(|record| record.progress(value)) {
             return self.check();
         }
+        self.told_at = Some(now);
         let body = message::progress(token, value, Some(total), text);
         self.send(body, None).await
     }

@@ -203,6 +203,8 @@ fn is_object(raw: &RawValue) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
@@ -265,6 +267,39 @@ mod tests {
         let refusal = request.meta().unwrap_err();
         let expected = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"data":{"requested":"2025-11-25","supported":["2026-07-28"]},"message":"this server speaks 2026-07-28 only"}}"#;
         assert_eq!(refusal.to_bytes(), expected);
+    }
+
+    proptest! {
+        /// Hostile input gets a message or a refusal that is one JSON object, never a panic.
+        #[test]
+        fn any_frame_gets_a_message_or_a_refusal(frame in hostile()) {
+            let judged = read(&frame).and_then(|message| match message {
+                Message::Request(request) => request.meta().and_then(|meta| request.check_version(&meta)),
+                Message::Notification(_) | Message::Response => Ok(()),
+            });
+            if let Err(refusal) = judged {
+                let answer: Value = serde_json::from_slice(&refusal.to_bytes()).unwrap();
+                prop_assert_eq!(&answer["error"]["code"], &json!(refusal.code));
+            }
+        }
+    }
+
+    /// Arbitrary bytes, and requests with arbitrary text in the places that are read.
+    fn hostile() -> impl Strategy<Value = Vec<u8>> {
+        let value = prop_oneof![
+            any::<String>().prop_map(|text| Value::from(text).to_string()),
+            any::<f64>().prop_map(|number| number.to_string()),
+            prop::sample::select(vec!["null", "[]", "{}", "{\"a\":1}", "1e999", "-0", "\"\\ud800\""])
+                .prop_map(str::to_owned),
+        ];
+        let request = prop::array::uniform4(value).prop_map(|[id, method, version, rest]| {
+            let keys = (meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES);
+            let meta = format!("{{\"{}\":{version},\"{}\":{rest},\"progressToken\":{id}}}", keys.0, keys.1);
+            let params = format!("{{\"name\":{rest},\"_meta\":{meta}}}");
+            let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}");
+            text.into_bytes()
+        });
+        prop_oneof![prop::collection::vec(any::<u8>(), 0..200), request]
     }
 
     #[test]
