@@ -50,14 +50,14 @@ See its bar grow in the list. 3 shows every event, 2 the calls again.",
         text: "\
 3 Cancel. The client gives up after the third of eight steps.
 On modern HTTP no message says so: closing the stream is the cancel signal.
-Look at the end of the bar: the call is abandoned, and nothing comes after.",
+The call ends as DISC, the client left, and no progress comes after that.",
         scene: Scene::Cancel,
     },
     Chapter {
         text: "\
 4 Disconnect. The client breaks off before any answer, with a reset.
 It cannot know what the server did. This tool changes nothing, so it asks
-again: a new id, the same arguments. The second call is shown as a retry.",
+again with a new id. Open the second call: it says which one it repeats.",
         scene: Scene::Disconnect,
     },
     Chapter {
@@ -76,8 +76,8 @@ The bars show how they overlap and which is the first to end.
     },
     Chapter {
         text: "\
-7 Two kinds of error. A tool that fails answers with a result marked isError.
-A tool that does not exist is a JSON-RPC error, -32602: the request is wrong.
+7 Two kinds of error. FAIL: the tool ran and failed; its result says isError.
+ERR: there is no such tool. The request was wrong: JSON-RPC error -32602.
 ] and then e goes to the next error. / filters the list; try the word fails.",
         scene: Scene::Errors,
     },
@@ -90,9 +90,9 @@ Progress restarts the idle clock only, and nothing restarts the maximum.",
     },
     Chapter {
         text: "\
-9 A question back. The server needs a name: its result asks for input.
+9 A question back. INPUT: the server needs a name, so its result asks for it.
 The client calls again, with a new id, the answer and the state it was given.
-Both rounds belong together; open the second and look for inputResponses.",
+Open the second call: it says which one it continues; see inputResponses.",
         scene: Scene::Question,
     },
 ];
