@@ -7,7 +7,6 @@ use std::fs::TryLockError;
 use std::path::Path;
 use std::time::Duration;
 
-use super::recorder::part_path;
 use super::{Ending, Place, Recording, TraceError};
 use crate::event::Event;
 
@@ -68,7 +67,7 @@ impl Follower {
             // What is seen of the writer and the next part was true before this second look, so
             // nothing that was written before it can be missed.
             let writer = self.look_at_writer();
-            let has_next = self.recording.is_in_last_part() && self.find_next_part()?;
+            let has_next = self.recording.is_in_last_part() && self.recording.find_next_part()?;
             if let Some(found) = self.recording.next_whole()? {
                 return Ok(Some(found));
             }
@@ -97,16 +96,6 @@ impl Follower {
             }
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Writer::Alive,
         }
-    }
-
-    /// Opens the part after the last one, if the recorder has turned to it.
-    fn find_next_part(&mut self) -> Result<bool, TraceError> {
-        let Some((path, number)) = self.recording.last_part() else { return Ok(false) };
-        let next = part_path(path, number + 1);
-        if !next.exists() {
-            return Ok(false);
-        }
-        self.recording.add_part(&next)
     }
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::decode::{Defaults, decode_line};
+use super::recorder::part_path;
 use super::text::{Step, Text};
 use super::{FORMAT_VERSION, Faults, Header, TraceError};
 use crate::event::{Event, What};
@@ -66,7 +67,7 @@ struct Part {
 }
 
 impl Recording {
-    /// Opens one file.
+    /// Opens one file, and the further parts in which the same recording goes on beside it.
     ///
     /// # Errors
     /// When it cannot be read, or its first line is not JSON.
@@ -74,7 +75,8 @@ impl Recording {
         Ok(Recording::of_parts(vec![Part::open(Text::open(path)?)?]))
     }
 
-    /// Opens several files as one recording, in the order given. Parts of one session go on as
+    /// Opens several files as one recording, in the order given, and the further parts of the last
+    /// one. Parts of one session go on as
     /// they are; another session follows on the axis of the machine's clock where both know it,
     /// else after the last event, and its events are numbered on.
     ///
@@ -134,7 +136,7 @@ impl Recording {
             if let Some(found) = self.take_rest()? {
                 return Ok(Some(found));
             }
-            if self.current + 1 >= self.parts.len() {
+            if self.is_in_last_part() && !self.find_next_part()? {
                 return Ok(None);
             }
             self.enter_next_part();
@@ -196,15 +198,16 @@ impl Recording {
         self.parts.last().map(|part| part.text.recorded_file())
     }
 
-    /// The path and the number of the last part.
-    pub(super) fn last_part(&self) -> Option<(&Path, u32)> {
-        self.parts.last().map(|part| (part.text.path(), part.header.part.unwrap_or(1)))
-    }
-
-    /// Adds a file if it goes on with the session of the last part.
-    pub(super) fn add_part(&mut self, path: &Path) -> Result<bool, TraceError> {
-        let part = Part::open(Text::open(path)?)?;
-        let is_of_session = self.parts.last().is_some_and(|last| last.header.session == part.header.session);
+    /// Adds the part after the last one, if the recorder has turned to it. A file of that name that
+    /// belongs to another session is left alone.
+    pub(super) fn find_next_part(&mut self) -> Result<bool, TraceError> {
+        let Some(last) = self.parts.last() else { return Ok(false) };
+        let path = part_path(last.text.path(), last.header.part.unwrap_or(1).saturating_add(1));
+        if !path.exists() {
+            return Ok(false);
+        }
+        let part = Part::open(Text::open(&path)?)?;
+        let is_of_session = last.header.session == part.header.session;
         if is_of_session {
             self.parts.push(part);
         }

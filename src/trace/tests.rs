@@ -286,6 +286,22 @@ fn what_is_no_recording_is_refused_with_the_reason() {
     assert!(events("").is_empty());
 }
 
+#[test]
+fn deep_nesting_costs_no_stack() {
+    let deep = "[".repeat(300_000) + &"]".repeat(300_000);
+    for member in ["other", "headers", "data", "command", "raw", "t_ms"] {
+        let text = format!("{{\"dir\":\"tap\",\"event\":\"x\",\"{member}\":{deep}}}\n");
+        let mut recording = open("{\"midwire\":1}\n".to_owned() + &text + &text);
+        read_all(&mut recording);
+        let faults = recording.faults();
+        assert_eq!(
+            faults.bad_lines + faults.unknown_members.values().sum::<u64>(),
+            if member == "data" { 0 } else { 2 }
+        );
+        read_all(&mut open(format!("{{\"midwire\":{deep}}}\n")));
+    }
+}
+
 /// Recordings after public bug reports, kept beside the checkout by those who have them.
 fn case_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases");

@@ -13,6 +13,9 @@ use super::{LINE_LIMIT_BYTES, TraceError};
 /// Bytes read at one time.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// A buffer beyond this was made for a very long line.
+const LONG_BYTES: usize = 4 << 20;
+
 /// An open recording as text.
 #[derive(Debug)]
 pub(super) struct Text {
@@ -155,6 +158,10 @@ impl Text {
             self.unread = 0..self.unread.len();
         }
         let space_from = self.unread.end;
+        if self.buf.len() > LONG_BYTES && space_from < CHUNK_BYTES {
+            // Room for a very long line is given back after it.
+            self.buf = self.buf.get(..space_from).unwrap_or_default().to_vec();
+        }
         if self.buf.len() < space_from + CHUNK_BYTES {
             self.buf.resize((space_from + CHUNK_BYTES).next_power_of_two(), 0);
         }
