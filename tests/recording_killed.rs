@@ -16,10 +16,10 @@ use midwire::trace::{Ending, Recording};
 
 /// Runs a tap around `cat`, sends numbered lines for `life`, kills the tap, and returns how many
 /// lines had come back 100 ms before.
-fn run_and_kill(file: &std::path::Path, life: Duration) -> usize {
+fn run_and_kill(recording: &std::path::Path, life: Duration) -> usize {
     let mut tap = Command::new(env!("CARGO_BIN_EXE_midwire"))
         .args(["stdio", "--record"])
-        .arg(file)
+        .arg(recording)
         .args(["--", "cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
