@@ -26,14 +26,10 @@ impl Model {
         counts.open = counts.open.saturating_sub(1);
         counts.errors += u64::from(is_error);
         counts.lost += u64::from(state == CallState::Lost);
-        counts.cancelled += u64::from(matches!(
-            state,
-            CallState::CancelledByClient | CallState::AbandonedByDisconnect
-        ));
-        let is_answered = matches!(
-            state,
-            CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired
-        );
+        counts.cancelled +=
+            u64::from(matches!(state, CallState::CancelledByClient | CallState::AbandonedByDisconnect));
+        let is_answered =
+            matches!(state, CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired);
         let Some(scope) = self.scopes.get_mut(scope.0 as usize) else { return };
         scope.listens.remove(&idx);
         let Some(open) = scope.open.remove(&idx) else { return };

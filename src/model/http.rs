@@ -179,7 +179,8 @@ impl Model {
     pub(super) fn http_response_head(&mut self, event: &Event, idx: u32, status: u16, headers: &Headers) {
         self.finish_request(event, idx);
         let kind = headers.get("content-type").unwrap_or_default();
-        let is_sse = kind.trim_start().get(..17).is_some_and(|head| head.eq_ignore_ascii_case("text/event-stream"));
+        let is_sse =
+            kind.trim_start().get(..17).is_some_and(|head| head.eq_ignore_ascii_case("text/event-stream"));
         let coding = coding_of(headers.get("content-encoding"));
         let exchange = self.exchange(event);
         exchange.status = Some(status);
@@ -452,7 +453,9 @@ impl Model {
         self.finish_request(event, idx);
         self.finish_answer(event, idx);
         let at = self.at_of(event, idx);
-        let Some(exchange) = event.stream.and_then(|stream| self.http.exchanges.remove(&stream)) else { return };
+        let Some(exchange) = event.stream.and_then(|stream| self.http.exchanges.remove(&stream)) else {
+            return;
+        };
         let detail = self.names.detail(close_word(how));
         let row = self.push_row(at, RowKind::ServerClosed, None, detail, exchange.calls.first().copied());
         for call in &exchange.calls {
@@ -546,7 +549,9 @@ fn path_of(url: &str) -> &str {
 fn coding_of(value: Option<&str>) -> Coding {
     match value.map(str::trim) {
         None | Some("" | "identity") => Coding::Identity,
-        Some(name) if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => Coding::Gzip,
+        Some(name) if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => {
+            Coding::Gzip
+        }
         Some(name) if name.eq_ignore_ascii_case("deflate") => Coding::Deflate,
         Some(_) => Coding::Unknown,
     }

@@ -131,8 +131,7 @@ impl Model {
         self.see(at, Some(row), Some(idx), Sight::Request);
         if let Some(other) = prior {
             let is_open = self.state_of(other).is_some_and(|state| !state.is_terminal());
-            let sight =
-                if is_open { Sight::IdInFlight { other } } else { Sight::IdAgain { earlier: other } };
+            let sight = if is_open { Sight::IdInFlight { other } } else { Sight::IdAgain { earlier: other } };
             self.see(at, Some(row), Some(idx), sight);
         }
         if let Some(other) = prior_token
@@ -198,8 +197,7 @@ impl Model {
     pub(super) fn find_call(&self, scope: ScopeIdx, sender: Dir, id: &Id) -> Option<CallIdx> {
         let hash = self.hasher.hash_one((scope, sender, id));
         let is_it = |idx: &CallIdx| {
-            self.call(*idx)
-                .is_some_and(|call| call.scope == scope && call.sender == sender && call.id == *id)
+            self.call(*idx).is_some_and(|call| call.scope == scope && call.sender == sender && call.id == *id)
         };
         self.by_id.find(hash, is_it).copied()
     }
@@ -234,7 +232,9 @@ impl Model {
     fn index_token(&mut self, idx: CallIdx, prior: Option<CallIdx>) {
         let Model { calls, hasher, by_token, .. } = self;
         let hash_of = |idx: &CallIdx| match calls.get(idx.0 as usize) {
-            Some(call) => call.token.as_ref().map_or(0, |token| hasher.hash_one((call.scope, call.sender, token))),
+            Some(call) => {
+                call.token.as_ref().map_or(0, |token| hasher.hash_one((call.scope, call.sender, token)))
+            }
             None => 0,
         };
         let hash = hash_of(&idx);
@@ -612,8 +612,7 @@ impl Model {
         let name = said.method.as_deref().unwrap_or_default();
         let is_acknowledgement = name == "notifications/subscriptions/acknowledged";
         if let Some(idx) = found {
-            let kind =
-                if is_acknowledgement { MarkKind::Acknowledged } else { MarkKind::Notification };
+            let kind = if is_acknowledgement { MarkKind::Acknowledged } else { MarkKind::Notification };
             self.mark(idx, kind, at.now, row);
         }
         self.see(at, Some(row), found, Sight::Notification);

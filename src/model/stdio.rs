@@ -156,9 +156,8 @@ impl Model {
     fn noise(&mut self, at: At, line: &[u8]) -> RowIdx {
         let head = line.get(..line.len().min(480)).unwrap_or_default();
         let text = String::from_utf8_lossy(head);
-        let is_header = text
-            .split_once(':')
-            .is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("content-length"));
+        let is_header =
+            text.split_once(':').is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("content-length"));
         let detail = self.names.detail(text.trim());
         let row = self.push_row(at, RowKind::Invalid, None, detail, None);
         self.see_fault(at, row, if is_header { FrameFault::HeaderLine } else { FrameFault::NotMessage });

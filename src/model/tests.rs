@@ -59,7 +59,13 @@ impl Script {
         self.push(ms, Dir::C2s, Some(stream), What::Request(head))
     }
 
-    pub(crate) fn head(&mut self, ms: u64, stream: u64, status: u16, headers: &[(&str, &str)]) -> &mut Script {
+    pub(crate) fn head(
+        &mut self,
+        ms: u64,
+        stream: u64,
+        status: u16,
+        headers: &[(&str, &str)],
+    ) -> &mut Script {
         let what = What::ResponseHead { status, headers: headers_of(headers) };
         self.push(ms, Dir::S2c, Some(stream), what)
     }
@@ -242,7 +248,9 @@ fn a_stream_taken_up_by_event_id_brings_the_answer() {
     script.post(0, 1, headers, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#);
     script.head(1, 1, 200, SSE_HEADERS).sse(2, 1, "id: e1\ndata:\n\n").server_closed(3, Some(1));
     script.get(4, 2, &[headers[0], headers[1], ("last-event-id", "e1")]).head(5, 2, 200, SSE_HEADERS);
-    script.sse(6, 2, "id: e2\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n").server_closed(7, Some(2));
+    script
+        .sse(6, 2, "id: e2\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+        .server_closed(7, Some(2));
     assert_eq!(states(&script.fold()), [("1".to_owned(), CallState::AnsweredOk)]);
 }
 
@@ -252,10 +260,7 @@ fn a_process_that_ends_loses_what_is_open() {
     script.line(0, Dir::C2s, &call("1", "slow")).line(1, Dir::C2s, &call("2", "slow"));
     script.line(2, Dir::S2c, &result("2")).server_closed(3, None);
     let model = script.fold();
-    assert_eq!(
-        states(&model),
-        [("1".to_owned(), CallState::Lost), ("2".to_owned(), CallState::AnsweredOk)]
-    );
+    assert_eq!(states(&model), [("1".to_owned(), CallState::Lost), ("2".to_owned(), CallState::AnsweredOk)]);
     assert_eq!(model.calls()[0].server, ServerView::Gone);
     assert_eq!(model.overview().counts.lost, 1);
 }

@@ -120,7 +120,7 @@ impl Scene {
             Scene::Progress => reports.push(stage.slow(6, 500, &with_progress()).await?),
             Scene::Cancel => reports.push(stage.cancel_after_third().await?),
             Scene::Disconnect => {
-                let arguments = json!({ "ms": stage.ms(1500).0 });
+                let arguments = json!({ "ms": stage.ms(2500).0 });
                 let options = CallOptions { drop_after: Some(stage.ms(700)), ..CallOptions::default() };
                 reports.push(stage.call("silent", &arguments, &options).await?);
                 let next_id = stage.client.next_id();
