@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use midwire::event::What;
+use midwire::trace::library::Library;
 use midwire::trace::{Ending, Recording, encode_event};
 
 fn root() -> &'static Path {
@@ -53,6 +55,27 @@ fn every_recording_is_described() {
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(notes.contains(&format!("| `{name}` |")), "recordings/README.md does not describe {name}");
     }
+}
+
+#[test]
+fn both_starts_of_a_typescript_client_are_one_entry_on_one_axis() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = Library::at(folder.path().to_owned());
+    fs::create_dir_all(library.recordings_folder()).unwrap();
+    for name in ["stdio-clean", "stdio-typescript-session", "stdio-typescript-probe"] {
+        let name = format!("{name}.mw.jsonl");
+        fs::copy(root().join("recordings").join(&name), library.recordings_folder().join(&name)).unwrap();
+    }
+    let saved = library.saved();
+    assert_eq!(saved.iter().map(|entry| entry.runs.len()).collect::<Vec<_>>(), [2, 1]);
+    let mut recording = saved[0].open().unwrap();
+    let events: Vec<_> = std::iter::from_fn(|| recording.next().unwrap()).map(|(event, _)| event).collect();
+    assert!(events.iter().map(|event| event.n).eq(1..=15));
+    assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    let starts: Vec<_> = events.iter().filter(|event| matches!(event.what, What::Spawn { .. })).collect();
+    assert_eq!(starts.iter().map(|start| start.n).collect::<Vec<_>>(), [1, 8]);
+    // The second run's clock began 101.492804 ms after that of the first, and its server 4.522239 ms later.
+    assert_eq!(starts[1].at.0, 106_015_043);
 }
 
 /// Every member and every event that is written stands in the schema and in the page about it.

@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use zstd::stream::write::Encoder;
 
 use crate::trace::{TraceError, make_folder};
@@ -136,9 +137,15 @@ fn create_free(path: &Path) -> io::Result<(PathBuf, File)> {
                 if metadata.is_dir() {
                     return Err(io::Error::from(io::ErrorKind::IsADirectory));
                 }
-                if !metadata.is_file() || metadata.len() == 0 {
+                if !metadata.is_file() {
+                    // A pipe that nobody reads must not hold up the start, nor a slow one the end.
+                    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+                    let file = OpenOptions::new().write(true).custom_flags(at_once).open(&candidate)?;
+                    return Ok((candidate, file));
+                }
+                if metadata.len() == 0 {
                     let file = OpenOptions::new().write(true).open(&candidate)?;
-                    if !metadata.is_file() || file.try_lock().is_ok() {
+                    if file.try_lock().is_ok() {
                         return Ok((candidate, file));
                     }
                 }

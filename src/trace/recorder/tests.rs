@@ -192,6 +192,16 @@ fn an_unwritable_folder_is_said_at_the_start() {
 }
 
 #[test]
+fn a_pipe_without_a_reader_does_not_hold_up_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (_tape, reader) = Tape::new(Clock::start(), TAPE_BYTES);
+    let error = Recorder::start(Header::default(), Some(&pipe), reader, Limits::default()).unwrap_err();
+    assert!(error.to_string().contains("cannot write the recording"), "{error}");
+}
+
+#[test]
 fn without_a_file_the_tape_is_let_go() {
     let (tape, reader) = Tape::new(Clock::start(), TAPE_BYTES);
     let handle = Recorder::start(Header::default(), None, reader, Limits::default()).unwrap();
