@@ -54,12 +54,15 @@ async def compare(scenario: Scenario, pair: Pair, setup: Setup, tag: str) -> Non
         print(json.dumps(seen[False])[:600])
         return
     assert seen[True] == seen[False], f"with midwire:    {seen[True]}\n  without midwire: {seen[False]}"
-    path = setup.scratch / f"{tag}-through.mw.jsonl"
-    recording = await anyio.to_thread.run_sync(Recording.read, path)
-    is_complete(recording)
-    scenario.saw(recording, pair)
+    # A second run of the same command records beside the first.
+    paths = sorted(setup.scratch.glob(f"{tag}-through*.mw.jsonl"), key=lambda path: (len(path.name), path))
+    runs = [await anyio.to_thread.run_sync(Recording.read, path) for path in paths]
+    for recording in runs:
+        is_complete(recording)
+    scenario.saw(pair, *runs)
     if scenario.is_healthy:
-        await has_no_false_alarm(setup, path)
+        for path in paths:
+            await has_no_false_alarm(setup, path)
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -103,11 +106,11 @@ async def run(pairs: list[Pair], words: list[str], setup: Setup, tally: Tally) -
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--midwire", type=Path, required=True, help="the binary under test")
-    parser.add_argument("--node-modules", type=Path, required=True)
+    parser.add_argument("--peers", type=Path, required=True, help="folder with the installed peers")
     parser.add_argument("--scratch", type=Path, required=True, help="folder for recordings and logs")
     parser.add_argument("words", nargs="*", help="run only what has all of these words in its name")
     args = parser.parse_args()
-    setup = Setup(args.midwire.absolute(), args.node_modules.absolute(), args.scratch.absolute())
+    setup = Setup(args.midwire.absolute(), args.peers.absolute(), args.scratch.absolute())
     # What the client's SDK has to say goes beside the recordings.
     logging.basicConfig(filename=setup.scratch / "client.log")
     tally = Tally()

@@ -26,7 +26,7 @@ class Setup:
     """Where things are on this machine."""
 
     midwire: Path
-    node_modules: Path
+    peers: Path  # holds the installed peers: `python`, `python1`, `node`
     scratch: Path
 
 
@@ -88,7 +88,7 @@ class Pair:
         if self.server == "python":
             where = ["stdio"] if port is None else ["http", str(port)]
             return [sys.executable, "-B", str(HERE / "server.py"), *where, tag]
-        script = setup.node_modules / "@modelcontextprotocol/server-everything/dist/index.js"
+        script = setup.peers / "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
         return ["node", str(script), "stdio" if port is None else "streamableHttp", tag]
 
 
@@ -171,7 +171,7 @@ class Route:
         return json.dumps(
             {
                 "pair": [self.pair.server, self.pair.transport, self.pair.era],
-                "setup": [str(self.setup.midwire), str(self.setup.node_modules), str(self.setup.scratch)],
+                "setup": [str(self.setup.midwire), str(self.setup.peers), str(self.setup.scratch)],
                 "tag": self.tag,
                 "recording": self.recording and str(self.recording),
                 "url": self.url,

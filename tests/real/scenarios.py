@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import anyio
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from peers import Pair, Route
+from peers import HERE, Pair, Route
 from recording import Message, Recording, fields, raw
 
 MIB = 1 << 20
@@ -29,7 +29,7 @@ class Scenario:
 
     name: str
     run: Callable[[Route], Awaitable[object]]
-    saw: Callable[[Recording, Pair], None]
+    saw: Callable[..., None]  # of the pair and the recordings of all runs, the first run first
     is_healthy: bool = True  # `midwire check` may find no error in its recording
     is_for: Callable[[Pair], bool] = lambda pair: True
 
@@ -90,7 +90,7 @@ async def run_list(route: Route) -> object:
         }
 
 
-def saw_list(recording: Recording, pair: Pair) -> None:
+def saw_list(pair: Pair, recording: Recording) -> None:
     answer = answered_once(recording, only(recording.requests("tools/list"), "tools/list"))
     assert len(answer.body["result"]["tools"]) >= 6
     is_legacy = bool(recording.requests("initialize"))
@@ -107,7 +107,7 @@ async def run_call(route: Route) -> object:
         return [*outcomes, await call(client, ("no-such-tool", {}))]
 
 
-def saw_call(recording: Recording, pair: Pair) -> None:
+def saw_call(pair: Pair, recording: Recording) -> None:
     requests = recording.requests("tools/call", "echo")
     assert len(requests) == 5
     texts = [answered_once(recording, request).body["result"]["content"][0]["text"] for request in requests]
@@ -126,7 +126,7 @@ async def run_progress(route: Route) -> object:
     return {"outcome": outcome, "seen": steps.seen}
 
 
-def saw_progress(recording: Recording, pair: Pair) -> None:
+def saw_progress(pair: Pair, recording: Recording) -> None:
     request = only(recording.requests("tools/call"), "call")
     answer = answered_once(recording, request)
     progress = recording.progress(request)
@@ -151,7 +151,7 @@ async def run_cancel(route: Route) -> object:
         }
 
 
-def saw_cancel(recording: Recording, pair: Pair) -> None:
+def saw_cancel(pair: Pair, recording: Recording) -> None:
     request = recording.requests("tools/call")[0]
     assert len(recording.progress(request)) >= 3
     gave_up(recording, pair, request)
@@ -183,7 +183,7 @@ async def run_timeout(route: Route) -> object:
         return {"outcome": outcome, "fate": await fate(client, route.pair, "t")}
 
 
-def saw_timeout(recording: Recording, pair: Pair) -> None:
+def saw_timeout(pair: Pair, recording: Recording) -> None:
     gave_up(recording, pair, recording.requests("tools/call")[0])
 
 
@@ -204,7 +204,7 @@ async def run_parallel(route: Route) -> object:
     return [outcomes[number] for number in range(50)]
 
 
-def saw_parallel(recording: Recording, pair: Pair) -> None:
+def saw_parallel(pair: Pair, recording: Recording) -> None:
     requests = recording.requests("tools/call", "echo")
     assert len(requests) == 50 and len({str(request.body["id"]) for request in requests}) == 50
     for request in requests:
@@ -245,7 +245,7 @@ def big(size: int) -> Scenario:
         assert len(text) > size, text[:200]
         return {"length": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
-    def saw(recording: Recording, pair: Pair) -> None:
+    def saw(pair: Pair, recording: Recording) -> None:
         answer = answered_once(recording, only(recording.requests("tools/call"), "call"))
         assert len(json.dumps(answer.body)) > size
 
@@ -260,7 +260,7 @@ async def run_refused(route: Route) -> object:
         return await call(client, route.tools.echo("x" * 12 * MIB))
 
 
-def saw_refused(recording: Recording, pair: Pair) -> None:
+def saw_refused(pair: Pair, recording: Recording) -> None:
     if pair.transport == "http":
         head = only([e for e in recording.named("response_head") if e["status"] == 413], "status 413")
         request = only([e for e in recording.named("request") if e["stream"] == head["stream"]], "its request")
@@ -302,7 +302,7 @@ async def leave(route: Route) -> None:
         await call(client, route.tools.count(400, 25, "k"), progress_callback=tell)
 
 
-def saw_client_leaves(recording: Recording, pair: Pair) -> None:
+def saw_client_leaves(pair: Pair, recording: Recording) -> None:
     request = recording.requests("tools/call")[0]
     assert len(recording.progress(request)) >= 3
     closed = [e for e in recording.named("client_closed") if e.get("stream") == request.stream]
@@ -322,7 +322,7 @@ async def run_server_dies(route: Route) -> object:
         return {"outcome": outcome, "seen": steps.seen[:2]}
 
 
-def saw_server_dies(recording: Recording, pair: Pair) -> None:
+def saw_server_dies(pair: Pair, recording: Recording) -> None:
     request = recording.requests("tools/call")[0]
     assert not recording.answers(request)
     closed = [e for e in recording.named("server_closed") if e.get("stream") == request.stream]
@@ -340,11 +340,58 @@ async def run_exit_status(route: Route) -> object:
     return {"outcome": outcome, "seen": steps.seen}
 
 
-def saw_exit_status(recording: Recording, pair: Pair) -> None:
+def saw_exit_status(pair: Pair, recording: Recording) -> None:
     request = recording.requests("tools/call")[0]
     assert len(recording.progress(request)) == 2
     closed = [e for e in recording.named("server_closed") if e.get("exit_code") is not None]
     assert [e["exit_code"] for e in closed] == [3], closed
+
+
+# --- other clients, each a process of its own that prints what it has seen ---
+
+
+async def run_other(route: Route, command: list[str]) -> dict:
+    asked = {
+        "node_modules": str(route.setup.peers / "node/node_modules"),
+        **({"url": route.url} if route.url else {"command": route.stdio_command, "env": {}}),
+    }
+    with route.stderr.open("a") as stderr:
+        done = await anyio.run_process([*command, json.dumps(asked)], stderr=stderr)
+    return json.loads(done.stdout)
+
+
+async def run_typescript(route: Route) -> dict:
+    return await run_other(route, ["node", str(HERE / "client.mjs")])
+
+
+def saw_typescript(pair: Pair, *runs: Recording) -> None:
+    assert len(runs) == (2 if pair.transport == "stdio" else 1), f"{len(runs)} recordings"
+    if pair.transport == "stdio":
+        # It starts the command once only to ask for the era, and ends that run by a signal.
+        probe = runs[0]
+        answered_once(probe, only(probe.requests("server/discover"), "server/discover"))
+        assert [e["signal"] for e in probe.named("signal")] == ["SIGTERM"]
+        assert [e.get("signal") for e in probe.named("server_closed")] == [15]
+        assert not runs[1].requests("server/discover")
+    work = runs[-1]
+    calls = work.requests("tools/call", "count")
+    assert [m.params["progress"] for m in work.progress(calls[0])] == list(range(1, 11))
+    answered_once(work, calls[0])
+    gave_up(work, pair, calls[1])
+
+
+async def run_python_v1(route: Route) -> dict:
+    python = route.setup.peers / "python1/bin/python"
+    return await run_other(route, [str(python), "-B", str(HERE / "client_v1.py")])
+
+
+def saw_python_v1(pair: Pair, recording: Recording) -> None:
+    call = only(recording.requests("tools/call", "count"), "count")
+    assert [m.params["progress"] for m in recording.progress(call)] == list(range(1, 11))
+    answered_once(recording, call)
+    # This line of the SDK gives up a call without a word, and is answered after all.
+    assert not recording.notifications("notifications/cancelled")
+    answered_once(recording, only(recording.requests("tools/call", "silent"), "silent"))
 
 
 SCENARIOS = [
@@ -367,6 +414,18 @@ SCENARIOS = [
         saw_exit_status,
         is_healthy=False,
         is_for=lambda pair: pair.server == "python" and pair.transport == "stdio",
+    ),
+    Scenario(
+        "TypeScript client",
+        run_typescript,
+        saw_typescript,
+        is_for=lambda pair: pair.server == "python" and pair.is_modern,
+    ),
+    Scenario(
+        "Python 1.x client",
+        run_python_v1,
+        saw_python_v1,
+        is_for=lambda pair: pair.server == "python" and not pair.is_modern,
     ),
 ]
 
