@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use midwire::event::{Dir, What};
 use midwire::trace::{Ending, Recording};
 
-/// Runs a tap around `cat`, sends numbered lines for `life`, kills the tap, and returns how many
+/// Runs a tap around `cat`, sends numbered lines for `age`, kills the tap, and returns how many
 /// lines had come back 100 ms before.
-fn run_and_kill(recording: &std::path::Path, life: Duration) -> usize {
+fn run_and_kill(recording: &std::path::Path, age: Duration) -> usize {
     let mut tap = Command::new(env!("CARGO_BIN_EXE_midwire"))
         .args(["stdio", "--record"])
         .arg(recording)
@@ -53,7 +53,7 @@ fn run_and_kill(recording: &std::path::Path, life: Duration) -> usize {
     while came_back.lock().unwrap().is_empty() {
         std::thread::sleep(Duration::from_millis(1));
     }
-    std::thread::sleep(life);
+    std::thread::sleep(age);
     let old = Instant::now().checked_sub(Duration::from_millis(100)).unwrap();
     tap.kill().unwrap();
     tap.wait().unwrap();

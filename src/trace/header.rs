@@ -67,25 +67,10 @@ impl Header {
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"midwire\":");
         push_number(out, u64::from(FORMAT_VERSION));
-        let texts = [
-            ("session", Some(self.session.as_str()).filter(|session| !session.is_empty())),
-            ("transport", self.transport.map(words::transport)),
-            ("upstream", self.upstream.as_deref()),
-            ("label", self.label.as_deref()),
-            ("clock", Some(if self.is_virtual { "virtual" } else { "real" })),
-            ("cwd", self.cwd.as_deref()),
-            ("version", self.version.as_deref()),
-        ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                push_name(out, name);
-                push_string(out, text);
-            }
-        }
-        if let Some(started) = self.started {
-            push_name(out, "started");
-            push_string(out, &started.to_rfc3339_opts(SecondsFormat::Nanos, true));
-        }
+        let started = self.started.map(|at| at.to_rfc3339_opts(SecondsFormat::Nanos, true));
+        push_text(out, "session", Some(self.session.as_str()).filter(|session| !session.is_empty()));
+        push_text(out, "started", started.as_deref());
+        push_text(out, "transport", self.transport.map(words::transport));
         if !self.command.is_empty() {
             push_name(out, "command");
             for (idx, argument) in self.command.iter().enumerate() {
@@ -94,18 +79,15 @@ impl Header {
             }
             out.push(b']');
         }
-        let numbers = [
-            ("boot_ns", self.boot_ns),
-            ("pid", self.pid.map(u64::from)),
-            ("parent", self.parent.map(u64::from)),
-            ("part", self.part.map(u64::from)),
-        ];
-        for (name, number) in numbers {
-            if let Some(number) = number {
-                push_name(out, name);
-                push_number(out, number);
-            }
-        }
+        push_text(out, "upstream", self.upstream.as_deref());
+        push_text(out, "label", self.label.as_deref());
+        push_text(out, "clock", Some(if self.is_virtual { "virtual" } else { "real" }));
+        push_count(out, "boot_ns", self.boot_ns);
+        push_count(out, "pid", self.pid.map(u64::from));
+        push_count(out, "parent", self.parent.map(u64::from));
+        push_text(out, "cwd", self.cwd.as_deref());
+        push_text(out, "version", self.version.as_deref());
+        push_count(out, "part", self.part.map(u64::from));
         out.extend_from_slice(b"}\n");
     }
 
@@ -141,6 +123,20 @@ fn push_name(out: &mut Vec<u8>, name: &str) {
     out.push(b',');
     push_string(out, name);
     out.push(b':');
+}
+
+fn push_text(out: &mut Vec<u8>, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        push_name(out, name);
+        push_string(out, text);
+    }
+}
+
+fn push_count(out: &mut Vec<u8>, name: &str, count: Option<u64>) {
+    if let Some(count) = count {
+        push_name(out, name);
+        push_number(out, count);
+    }
 }
 
 fn arguments(command: &Value) -> Vec<String> {
