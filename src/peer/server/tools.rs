@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::core::{Context, Ended, object};
 use super::message::Request;
 use crate::time::Ms;
+use crate::wire::jsonrpc::Id;
 
 /// What can be called. The order is that of `tools/list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,9 +171,9 @@ fn count(request: &Request, name: &str, default: u64, most: u64) -> Result<u64, 
 
 /// `7` and `7.0` alike.
 fn whole(raw: &RawValue) -> Option<u64> {
-    match crate::wire::jsonrpc::Id::from_raw(raw.get())? {
-        crate::wire::jsonrpc::Id::Int(digits) => digits.parse().ok(),
-        crate::wire::jsonrpc::Id::Str(_) => None,
+    match Id::from_raw(raw.get())? {
+        Id::Int(digits) => digits.parse().ok(),
+        Id::Str(_) => None,
     }
 }
 
