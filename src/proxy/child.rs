@@ -3,11 +3,13 @@
 pub mod guard;
 
 use std::ffi::OsString;
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::ProxyError;
@@ -62,9 +64,16 @@ impl Group {
         let _ = kill_process_group(self.id, signal);
     }
 
-    /// Whether any process is left in the group.
+    /// Whether any process is left in the group. One that has ended and that nobody collects, as
+    /// in a container without an init, does not count.
     pub(super) fn is_alive(&self) -> bool {
-        !matches!(test_kill_process_group(self.id), Err(rustix::io::Errno::SRCH))
+        if matches!(test_kill_process_group(self.id), Err(Errno::SRCH)) {
+            return false;
+        }
+        let Ok(processes) = fs::read_dir("/proc") else { return true };
+        let stats = processes.flatten().filter_map(|entry| fs::read(entry.path().join("stat")).ok());
+        let group = self.id.as_raw_nonzero().to_string();
+        stats.into_iter().any(|stat| is_running_in(&stat, group.as_bytes()))
     }
 
     /// Says that the group has been dealt with and needs no guard any more.
@@ -76,10 +85,38 @@ impl Group {
     }
 }
 
+/// Whether a `/proc/PID/stat` line tells of a process of this group that has not ended.
+fn is_running_in(stat: &[u8], group: &[u8]) -> bool {
+    // `pid (name) state ppid pgrp …`; the name may hold anything.
+    let Some(name_end) = stat.iter().rposition(|byte| *byte == b')') else { return false };
+    let mut fields = stat.split_at(name_end).1.split(|byte| *byte == b' ').skip(1);
+    let state = fields.next().unwrap_or_default();
+    fields.nth(1) == Some(group) && !matches!(state, b"Z" | b"X")
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         if !self.is_over {
             self.signal(Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_counts_while_it_runs_in_the_group_whatever_its_name() {
+        let cases: [(&[u8], bool); 5] = [
+            (b"7 (sh) S 1 42 42 0 -1", true),
+            (b"7 (a) Z 9 (b) R 1 42 42 0 -1", true),
+            (b"7 (sh) Z 1 42 42 0 -1", false),
+            (b"7 (sh) S 42 7 42 0 -1", false),
+            (b"7 (sh", false),
+        ];
+        for (stat, is_running) in cases {
+            assert_eq!(is_running_in(stat, b"42"), is_running, "{}", String::from_utf8_lossy(stat));
         }
     }
 }

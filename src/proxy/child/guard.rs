@@ -1,16 +1,16 @@
 //! The guard: a second, tiny process that ends the server's group when the tap vanishes without
 //! a word, as by `SIGKILL`.
 //!
-//! It holds the reading end of a pipe whose writing end only the tap has. The tap tells it the
-//! group to watch and, at an orderly end, that all is done. When the pipe ends before that, the
-//! tap is gone and the group is killed: the server and whatever it started, which a parent-death
-//! signal would not reach. The guard shares no stream, no process group and no name with the tap,
-//! so what kills the tap does not kill the guard.
+//! It holds the reading end of a pipe whose writing end only the tap has, and over which the tap
+//! names the group to watch. When the pipe ends, the tap is gone and the group is killed: the
+//! server and whatever it started, which a parent-death signal would not reach. At an orderly end
+//! the tap ends the guard first. The guard shares no stream, no process group and no name with
+//! the tap, so what kills the tap does not kill the guard.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -24,11 +24,9 @@ const ARGUMENT: &str = "__guard";
 /// The name under which it runs, so that ending everything called like the tap spares it.
 const NAME: &str = "tap-guard";
 
-/// What the tap says at an orderly end.
-const DONE: &str = "done";
-
 /// A running guard, held by the tap.
 pub(super) struct Guard {
+    process: Child,
     pipe: ChildStdin,
 }
 
@@ -36,7 +34,7 @@ impl Guard {
     /// Starts `program` as a guard that watches nothing yet.
     pub(super) fn start(program: &Path) -> Result<Guard, ProxyError> {
         let set_up = |source| ProxyError::CannotSetUp { what: "the guard process", source };
-        let mut child = Command::new(program)
+        let mut process = Command::new(program)
             .arg0(NAME)
             .arg(ARGUMENT)
             .stdin(Stdio::piped())
@@ -45,24 +43,21 @@ impl Guard {
             .process_group(0)
             .spawn()
             .map_err(set_up)?;
-        let pipe = child.stdin.take().ok_or_else(|| set_up(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Guard { pipe })
+        let pipe = process.stdin.take().ok_or_else(|| set_up(io::ErrorKind::BrokenPipe.into()))?;
+        Ok(Guard { process, pipe })
     }
 
     /// Names the group to end should the tap vanish. A guard that has itself been killed cannot
     /// take it; the session goes on without.
     pub(super) fn watch(&mut self, group: Pid) {
-        self.say(&group.as_raw_nonzero().to_string());
+        // One write, so that the guard never reads half of a number.
+        let _ = self.pipe.write_all(format!("{}\n", group.as_raw_nonzero()).as_bytes());
     }
 
-    /// The group is over: the guard ends and touches nothing.
+    /// The group is over: ends the guard, which touches nothing.
     pub(super) fn stand_down(mut self) {
-        self.say(DONE);
-    }
-
-    /// One line in one write, so that the guard never reads half of it.
-    fn say(&mut self, word: &str) {
-        let _ = self.pipe.write_all(format!("{word}\n").as_bytes());
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -87,12 +82,11 @@ pub fn run() {
     }
 }
 
-/// The group that the tap left behind, by all that it said before it went.
+/// The group that the tap left behind, by what it said before it went. 1 and less are refused:
+/// they would name more than a group of ours.
 fn orphaned(words: &[u8]) -> Option<Pid> {
-    let mut lines = std::str::from_utf8(words).ok()?.lines();
-    // 1 and less would name more than a group of ours.
-    let group = lines.next()?.parse().ok().filter(|id| *id > 1).and_then(Pid::from_raw)?;
-    (lines.next() != Some(DONE)).then_some(group)
+    let line = std::str::from_utf8(words).ok()?.strip_suffix('\n')?;
+    line.parse().ok().filter(|id| *id > 1).and_then(Pid::from_raw)
 }
 
 #[cfg(test)]
@@ -100,11 +94,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_tap_that_went_without_a_word_leaves_a_group_behind() {
+    fn only_a_whole_number_above_one_names_a_group_to_end() {
         let cases: [(&[u8], Option<i32>); 7] = [
-            (b"", None),
             (b"4711\n", Some(4711)),
-            (b"4711\ndone\n", None),
+            (b"", None),
+            (b"4711", None),
             (b"0\n", None),
             (b"1\n", None),
             (b"-1\n", None),
