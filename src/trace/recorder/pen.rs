@@ -18,6 +18,10 @@ use crate::trace::encode::encode_event;
 /// not matter.
 const WRITE_BYTES: usize = 256 << 10;
 
+/// Standard error is free text: a larger read of it is kept as one event. ours: a person's log lines
+/// come singly, a flood of short ones would grow tenfold as events of their own.
+const STDERR_FLOOD_BYTES: usize = 4 << 10;
+
 /// How often a failing write is tried again.
 pub(super) const RETRY: Ms = Ms(1000);
 
@@ -103,9 +107,12 @@ impl Pen {
         self.lose(Gap { at, dir, transport, stream, lost: 1, bytes: lost_bytes, why: why.to_owned() });
     }
 
-    /// One event for each line of a read; every other event as it is.
+    /// One event for each line of a read; every other event as it is, and a flood of stderr too.
     fn split(&mut self, event: Event) {
         let What::Bytes { bytes, read } = &event.what else { return self.event(event) };
+        if event.dir == Dir::Stderr && bytes.len() > STDERR_FLOOD_BYTES {
+            return self.event(event);
+        }
         let (mut rest, read): (Bytes, _) = (bytes.clone(), *read);
         while let Some(end) = memchr::memchr(b'\n', &rest).filter(|end| end + 1 < rest.len()) {
             let line = rest.split_to(end + 1);
