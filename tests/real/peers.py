@@ -13,6 +13,7 @@ from pathlib import Path
 
 import anyio
 from mcp import Client
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -63,7 +64,7 @@ class Pair:
     """The Python client and one server, on one transport, in one era."""
 
     server: str  # "python" or "everything"
-    transport: str  # "stdio" or "http"
+    transport: str  # "stdio", "http" (Streamable HTTP), or "sse" (the older HTTP+SSE)
     era: str
 
     @property
@@ -86,10 +87,11 @@ class Pair:
     def command(self, setup: Setup, tag: str, port: int | None = None) -> list[str]:
         """The server's command line. `tag` is ignored by it and makes its process findable."""
         if self.server == "python":
-            where = ["stdio"] if port is None else ["http", str(port)]
+            where = [self.transport] if port is None else [self.transport, str(port)]
             return [sys.executable, "-B", str(HERE / "server.py"), *where, tag]
         script = setup.peers / "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
-        return ["node", str(script), "stdio" if port is None else "streamableHttp", tag]
+        name = {"stdio": "stdio", "http": "streamableHttp", "sse": "sse"}[self.transport]
+        return ["node", str(script), name, tag]
 
 
 PAIRS = [
@@ -99,6 +101,8 @@ PAIRS = [
     Pair("python", "http", LEGACY),
     Pair("everything", "stdio", LEGACY),
     Pair("everything", "http", LEGACY),
+    Pair("python", "sse", LEGACY),
+    Pair("everything", "sse", LEGACY),
 ]
 
 
@@ -135,7 +139,9 @@ class Route:
     async def client(self) -> AsyncIterator[Client]:
         """A connected client."""
         with self.stderr.open("a") as stderr:
-            if self.url is not None:
+            if self.pair.transport == "sse":
+                transport = sse_client(self.url)
+            elif self.url is not None:
                 # The client's own limit on one event is 1 MiB.
                 transport = streamable_http_client(self.url, max_sse_event_size=None)
             else:
@@ -211,12 +217,13 @@ async def route(pair: Pair, setup: Setup, tag: str, is_through: bool) -> AsyncIt
         port = free_port()
         command = pair.command(setup, tag, port)
         await start(processes, stderr, port, command, env={"PORT": str(port), **SERVER_ENV})
-        way.url = f"http://127.0.0.1:{port}/mcp"
+        path = "sse" if pair.transport == "sse" else "mcp"
+        way.url = f"http://127.0.0.1:{port}/{path}"
         if recording is not None:
             listen = free_port()
             tap = [str(setup.midwire), "http", "--upstream", way.url, "--listen", f"127.0.0.1:{listen}"]
             await start(processes, stderr, listen, [*tap, "--headless", "--record", str(recording)])
-            way.url = f"http://127.0.0.1:{listen}/mcp"
+            way.url = f"http://127.0.0.1:{listen}/{path}"
         yield way
 
 

@@ -59,6 +59,11 @@ class Recording:
         """The events of this name."""
         return [event for event in self.events if event.get("event") == name]
 
+    @property
+    def has_endpoint_event(self) -> bool:
+        """The older HTTP+SSE: answers come on the stream that began with this event."""
+        return any(raw(event).startswith(b"event: endpoint") for event in self.named("sse_chunk"))
+
     def requests(self, method: str, tool: str | None = None) -> list[Message]:
         return [m for m in self.messages if m.is_request and m.method == method and tool in (None, m.params.get("name"))]
 
@@ -66,11 +71,9 @@ class Recording:
         return [m for m in self.messages if m.method == method and not m.is_request]
 
     def answers(self, request: Message) -> list[Message]:
-        """The answers to a request: same id in the other direction; on HTTP of the same exchange."""
+        """The answers to a request: the same id in the other direction."""
         return [
-            m
-            for m in self.messages
-            if m.is_answer and m.dir != request.dir and m.stream == request.stream and m.body["id"] == request.body["id"]
+            m for m in self.messages if m.is_answer and m.dir != request.dir and m.body["id"] == request.body["id"]
         ]
 
     def progress(self, request: Message) -> list[Message]:

@@ -1,7 +1,8 @@
-"""A server on the Python SDK whose tools make every kind of traffic, for either transport.
+"""A server on the Python SDK whose tools make every kind of traffic, for each transport.
 
     server.py stdio [TAG]
     server.py http PORT [TAG]
+    server.py sse PORT [TAG]
 
 TAG only makes the process findable.
 """
@@ -83,5 +84,7 @@ if __name__ == "__main__":
             server.run("stdio")
         case ["http", port, *_]:
             server.run("streamable-http", host="127.0.0.1", port=int(port))
+        case ["sse", port, *_]:
+            server.run("sse", host="127.0.0.1", port=int(port))
         case _:
-            sys.exit("usage: server.py stdio | http PORT")
+            sys.exit("usage: server.py stdio | http PORT | sse PORT")
