@@ -119,6 +119,27 @@ fn a_client_that_asks_for_leave_gets_it_from_the_server() {
     assert_eq!(told, ["1/1 POST /", "1/1 100", "1/1 C2s body abc", "1/1 200", "1/1 server Eof"]);
 }
 
+/// Only what is with its receiver is told to be handed on.
+#[test]
+fn the_tape_knows_what_was_handed_on() {
+    let server = listen();
+    let tap = Tap::before(&server);
+    let client = tap.connect();
+    let request = "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx";
+    send(&client, request);
+    let peer = accept(&server);
+    expect(&peer, request);
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny";
+    send(&peer, answer);
+    expect(&client, answer);
+    drop(client);
+    expect_eof(&peer);
+    let (all, handed_on) = tap.finish_with_tickets();
+    let bytes = all.iter().filter(|i| !matches!(i.what, What::ClientClosed { .. }));
+    assert_eq!(bytes.map(|i| i.ticket).collect::<Vec<_>>(), handed_on);
+    assert_eq!(handed_on.len(), 4);
+}
+
 /// Pipelined requests are answered in their order, and an upgraded connection is a tunnel.
 #[test]
 fn pipelines_and_tunnels_pass() {

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use midwire::event::What;
-use midwire::event::tape::{Tape, Taped};
+use midwire::event::tape::{Tape, Taped, Ticket};
 use midwire::proxy::http::{HttpOptions, HttpTap};
 use midwire::time::Clock;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ pub(crate) struct Tap {
     pub(crate) address: SocketAddr,
     stop: CancellationToken,
     server: Option<JoinHandle<()>>,
-    recorder: Option<JoinHandle<Vec<Taped>>>,
+    recorder: Option<JoinHandle<(Vec<Taped>, Vec<Ticket>)>>,
 }
 
 pub(crate) fn options(upstream: &str) -> HttpOptions {
@@ -47,12 +47,13 @@ impl Tap {
     pub(crate) fn with(options: HttpOptions) -> Tap {
         let (tape, mut reader) = Tape::new(Clock::start(), TAPE_BYTES);
         let recorder = std::thread::spawn(move || {
-            let mut all = Vec::new();
+            let (mut all, mut handed_on) = (Vec::new(), Vec::new());
             loop {
                 let batch = reader.wait(LIMIT);
                 all.extend(batch.items);
+                handed_on.extend(batch.handed_on.into_iter().map(|(ticket, _)| ticket));
                 if batch.is_end {
-                    return all;
+                    return (all, handed_on);
                 }
             }
         });
@@ -79,7 +80,12 @@ impl Tap {
     }
 
     /// Stops the tap and returns what it recorded, in order.
-    pub(crate) fn finish(mut self) -> Vec<Taped> {
+    pub(crate) fn finish(self) -> Vec<Taped> {
+        self.finish_with_tickets().0
+    }
+
+    /// The same, and the tickets of all that was handed on.
+    pub(crate) fn finish_with_tickets(mut self) -> (Vec<Taped>, Vec<Ticket>) {
         self.stop.cancel();
         self.server.take().unwrap().join().unwrap();
         self.recorder.take().unwrap().join().unwrap()
