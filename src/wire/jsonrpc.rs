@@ -15,9 +15,13 @@ use serde_json::value::RawValue;
 pub use id::Id;
 pub use members::{at, members, string};
 
-/// Members of one object, and messages of one batch, that are kept; further ones are counted
-/// (`OverLimit`). ours: the longest envelope of any era has four members.
+/// Members of one object that are kept; further ones are counted (`OverLimit`). ours: the longest
+/// envelope of any era has four.
 pub const MEMBER_LIMIT: usize = 256;
+
+/// Messages of one batch that are read; further ones are counted (`OverLimit`). ours: far more
+/// than a peer would send, a few megabytes at most.
+pub const BATCH_LIMIT: usize = 10_000;
 
 /// What a message is, by its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,8 +149,8 @@ pub enum Frame<'a> {
     /// One message.
     Message(Envelope<'a>),
     /// A top-level array, its items read one by one (RPC-22); items that are no objects are
-    /// `Invalid` envelopes without members. Items beyond [`MEMBER_LIMIT`] are one last such
-    /// envelope with the fault `OverLimit`.
+    /// `Invalid` envelopes without members. Items beyond [`BATCH_LIMIT`] are one last such envelope with
+    /// the fault `OverLimit`.
     Batch(Vec<Envelope<'a>>),
     /// JSON, but neither an object nor an array.
     OtherJson,

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::MEMBER_LIMIT;
+use super::{BATCH_LIMIT, MEMBER_LIMIT};
 
 /// Names and raw values of an object, in order.
 pub(super) struct Object<'a> {
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for ArrayVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Array<'de>, A::Error> {
         let mut array = Array { items: Vec::new(), left_out: 0 };
-        while array.items.len() < MEMBER_LIMIT {
+        while array.items.len() < BATCH_LIMIT {
             let Some(raw) = seq.next_element()? else { return Ok(array) };
             array.items.push(raw);
         }

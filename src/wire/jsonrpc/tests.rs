@@ -166,10 +166,10 @@ fn members_and_messages_over_the_limit_are_counted() {
     let got = envelope(&text);
     assert_eq!(got.members.len(), MEMBER_LIMIT);
     assert!(got.faults.contains(&EnvelopeFault::OverLimit(300 - MEMBER_LIMIT)));
-    let batch = format!("[{}]", vec!["{}"; 300].join(","));
+    let batch = format!("[{}]", vec!["{}"; BATCH_LIMIT + 3].join(","));
     let Frame::Batch(items) = read(batch.as_bytes()) else { unreachable!() };
-    assert_eq!(items.len(), MEMBER_LIMIT + 1);
-    assert_eq!(items.last().unwrap().faults, [EnvelopeFault::OverLimit(300 - MEMBER_LIMIT)]);
+    assert_eq!(items.len(), BATCH_LIMIT + 1);
+    assert_eq!(items.last().unwrap().faults, [EnvelopeFault::OverLimit(3)]);
 }
 
 #[test]
