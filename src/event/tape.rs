@@ -25,6 +25,10 @@ use crate::time::{Clock, Mono};
 /// 100 ms is in the file.
 pub const GATHER: Duration = Duration::from_millis(10);
 
+/// Bytes on the tape at which the recorder is told to hurry: it moves them to a file before it goes
+/// on. What the tape may hold beyond is for the time in which that file cannot be written.
+const RELIEF_BYTES: usize = 16 << 20;
+
 /// What one entry costs beside its bytes, counted against the tape's limit.
 const ENTRY_COST: usize = 256;
 
@@ -201,11 +205,15 @@ impl Tape {
 }
 
 impl Shared {
+    fn relief_bytes(&self) -> usize {
+        RELIEF_BYTES.min(self.limit_bytes / 2)
+    }
+
     /// Wakes the reader if it sleeps with nothing to do; a reader that is gathering is left alone
-    /// until the tape is half full.
+    /// until the tape is filling.
     fn wake(&self, mut queue: MutexGuard<'_, Queue>, bytes_before: usize) {
-        let half = self.limit_bytes / 2;
-        if queue.is_reader_waiting || (bytes_before < half && queue.bytes >= half) {
+        let relief = self.relief_bytes();
+        if queue.is_reader_waiting || (bytes_before < relief && queue.bytes >= relief) {
             queue.is_reader_waiting = false;
             drop(queue);
             self.filled.notify_one();
@@ -223,7 +231,8 @@ impl TapeReader {
     /// Waits until there is something or until `limit` has passed; then, if there is something,
     /// lets more gather for the time `gather` (less if the tape fills or ends), and takes it all.
     pub fn wait_and_gather(&mut self, limit: Duration, gather: Duration) -> Batch {
-        let Shared { clock, limit_bytes, filled, .. } = &*self.shared;
+        let Shared { clock, filled, .. } = &*self.shared;
+        let relief = self.shared.relief_bytes();
         let mut queue = self.shared.lock();
         if queue.items.is_empty() && queue.handed_on.is_empty() && !queue.is_closed {
             queue.is_reader_waiting = true;
@@ -232,7 +241,7 @@ impl TapeReader {
         }
         let has_some = !queue.items.is_empty() || !queue.handed_on.is_empty();
         if has_some && !gather.is_zero() {
-            let is_calm = |queue: &mut Queue| !queue.is_closed && queue.bytes < limit_bytes / 2;
+            let is_calm = |queue: &mut Queue| !queue.is_closed && queue.bytes < relief;
             queue =
                 filled.wait_timeout_while(queue, gather, is_calm).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -245,10 +254,10 @@ impl TapeReader {
         }
     }
 
-    /// Whether the tape is at least half full.
+    /// Whether so much waits that it should be taken at once, whatever else is to be done.
     #[must_use]
-    pub fn is_half_full(&self) -> bool {
-        self.shared.lock().bytes >= self.shared.limit_bytes / 2
+    pub fn is_filling(&self) -> bool {
+        self.shared.lock().bytes >= self.shared.relief_bytes()
     }
 
     /// A handle that ends the recording from outside.
@@ -353,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn gathering_ends_early_when_the_tape_is_half_full() {
+    fn gathering_ends_early_when_the_tape_is_filling() {
         let (tape, mut reader) = Tape::new(Clock::start(), 4 * ENTRY_COST);
         tape.push_stdio(Dir::C2s, bytes(""));
         let pusher = std::thread::spawn(move || {

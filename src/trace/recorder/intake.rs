@@ -70,7 +70,7 @@ impl Intake {
 
     /// Moves what is on the tape into the spill file if the tape is filling.
     pub(super) fn relieve(&mut self) {
-        if self.is_broken || self.end > SPILL_LIMIT_BYTES || !self.tape.is_half_full() {
+        if self.is_broken || self.end > SPILL_LIMIT_BYTES || !self.tape.is_filling() {
             return;
         }
         let batch = self.tape.wait(Duration::ZERO);
