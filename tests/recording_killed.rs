@@ -63,29 +63,40 @@ fn run_and_kill(recording: &std::path::Path, age: Duration) -> usize {
     came_back.iter().filter(|at| **at < old).count()
 }
 
+/// Reads the recording of a killed tap, checks it, and returns how many lines it holds of what
+/// came back.
+fn lines_in(recording: &std::path::Path) -> usize {
+    let mut recording = Recording::open(recording).unwrap();
+    let (mut answers, mut n) = (Vec::new(), 0);
+    while let Some((event, _)) = recording.next().unwrap() {
+        n += 1;
+        assert_eq!(event.n, n);
+        if let (Dir::S2c, What::Bytes { bytes, .. }) = (event.dir, event.what) {
+            answers.extend_from_slice(&bytes);
+        }
+    }
+    assert_eq!(recording.ending(), Ending::Cut);
+    assert_eq!(recording.faults().bad_lines, 0);
+    let lines = answers.split_inclusive(|&byte| byte == b'\n');
+    let whole: Vec<_> = lines.filter(|line| line.ends_with(b"\n")).collect();
+    for (number, line) in whole.iter().enumerate() {
+        assert!(line.ends_with(format!("\"params\":{number}}}\n").as_bytes()));
+    }
+    whole.len()
+}
+
 #[test]
 fn what_is_older_than_100_ms_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
-    for (number, life_ms) in [130, 250, 333, 410].into_iter().enumerate() {
-        for ending in ["mw.jsonl", "mw.jsonl.zst"] {
-            let file = folder.path().join(format!("{number}.{ending}"));
-            let must = run_and_kill(&file, Duration::from_millis(life_ms));
-            let mut recording = Recording::open(&file).unwrap();
-            let (mut answers, mut n) = (Vec::new(), 0);
-            while let Some((event, _)) = recording.next().unwrap() {
-                n += 1;
-                assert_eq!(event.n, n);
-                if let (Dir::S2c, What::Bytes { bytes, .. }) = (event.dir, event.what) {
-                    answers.extend_from_slice(&bytes);
-                }
-            }
-            let lines: Vec<_> = answers.split_inclusive(|&byte| byte == b'\n').collect();
-            assert!(lines.len() >= must, "{ending}: {} of {must} lines after {life_ms} ms", lines.len());
-            for (number, line) in lines.iter().filter(|line| line.ends_with(b"\n")).enumerate() {
-                assert!(line.ends_with(format!("\"params\":{number}}}\n").as_bytes()));
-            }
-            assert_eq!(recording.ending(), Ending::Cut);
-            assert_eq!(recording.faults().bad_lines, 0);
+    for ending in ["mw.jsonl", "mw.jsonl.zst"] {
+        for age_ms in [130, 250, 333, 410] {
+            // A machine that gives the recorder no time within 40 ms proves nothing: try again.
+            let is_kept = (0..5).any(|attempt| {
+                let recording = folder.path().join(format!("{age_ms}-{attempt}.{ending}"));
+                let must = run_and_kill(&recording, Duration::from_millis(age_ms));
+                lines_in(&recording) >= must
+            });
+            assert!(is_kept, "{ending}: something older than 100 ms was lost after {age_ms} ms, five times");
         }
     }
 }
