@@ -16,6 +16,7 @@ mod answers;
 mod dial;
 mod exchanges;
 mod forward;
+mod gauge;
 mod guard;
 mod heads;
 mod lane;

@@ -283,6 +283,19 @@ fn an_http1_client_reaches_an_http2_server() {
 }
 
 #[test]
+fn http2_is_known_from_its_first_bytes_however_they_come() {
+    let tap = Tap::with(options(&format!("http://{}", listen().local_addr().unwrap())));
+    let client = tap.connect();
+    for byte in "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_bytes().chunks(1) {
+        send(&client, byte);
+    }
+    send(&client, [0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    let mut frame = [0; 9];
+    (&client).read_exact(&mut frame).unwrap();
+    assert_eq!(frame[3], 4, "the first frame of an HTTP/2 server is SETTINGS");
+}
+
+#[test]
 fn an_http2_server_that_is_down_is_a_502_of_the_tap() {
     let port = listen().local_addr().unwrap().port();
     let tap = Tap::with(with_http2(port));

@@ -6,17 +6,14 @@ use bytes::{Bytes, BytesMut};
 
 use super::exchanges::{Exchange, Exchanges};
 use super::forward::Forward;
+use super::gauge::Gauge;
 use super::lane::{Sight, Watch};
 use super::origin::{self, Beginning, Rewrite};
 use super::policy::{Downward, HOLD_LIMIT_BYTES, Policy, is_event_stream, rewrite_event};
 use super::{Shared, heads, joined};
 use crate::event::tape::Ticket;
-use crate::event::{Close, Dir, Headers, Queue, What};
-use crate::time::{Mono, Ms};
+use crate::event::{Close, Dir, Headers, What};
 use crate::wire::http1::{Decoder, Head, Part, Piece, Side, Start};
-
-/// Least time between two samples of the gauge. // ours: design, at most 10 a second
-const GAUGE_PAUSE: Ms = Ms(100);
 
 /// What is being done to the body that is being read.
 #[derive(Debug)]
@@ -31,15 +28,6 @@ enum Treatment {
     Whole { head: Bytes, raw: BytesMut, data: BytesMut },
 }
 
-/// How much the client holds the server back, for one exchange.
-#[derive(Debug, Default)]
-struct Gauge {
-    stream: Option<u64>,
-    blocked_since: Option<Mono>,
-    blocked_ns: u64,
-    last_sample: Option<Mono>,
-}
-
 /// Watches the answers of one connection.
 #[derive(Debug)]
 pub(super) struct Answers {
@@ -49,6 +37,8 @@ pub(super) struct Answers {
     decoder: Decoder,
     /// The exchange whose answer is being read, or comes next.
     exchange: Option<Exchange>,
+    /// The exchange that the bytes being written on belong to; it may be complete already.
+    written: Option<u64>,
     /// Whether the head of that answer has been read.
     is_begun: bool,
     is_event_stream: bool,
@@ -67,6 +57,7 @@ impl Answers {
             conn,
             decoder: Decoder::new(Side::Answers),
             exchange: None,
+            written: None,
             is_begun: false,
             is_event_stream: false,
             is_chunked: false,
@@ -81,6 +72,7 @@ impl Answers {
         let stream = self.exchange.as_ref().map(|e| e.stream);
         let ticket = self.shared.tape.push_http(Dir::S2c, stream, Some(self.conn), what);
         self.tickets.push(ticket);
+        self.written = stream;
     }
 
     /// Puts the bytes of the body in this read on the tape.
@@ -240,18 +232,6 @@ impl Answers {
             }
         }
     }
-
-    fn sample_gauge(&mut self, waiting_bytes: usize, now: Mono) {
-        let gauge = &mut self.gauge;
-        if gauge.last_sample.is_some_and(|last| now < last.plus(GAUGE_PAUSE)) {
-            return;
-        }
-        gauge.last_sample = Some(now);
-        let blocked_ns = gauge.blocked_ns + gauge.blocked_since.map_or(0, |since| now.ns_since(since));
-        let queue =
-            Queue { bytes: waiting_bytes as u64, blocked_ms: Mono(blocked_ns).to_ms().0, ..Queue::default() };
-        self.shared.tape.push_http(Dir::S2c, gauge.stream, Some(self.conn), What::Queue(queue));
-    }
 }
 
 /// One chunk, or the bytes alone where the end of the connection ends the body.
@@ -287,25 +267,11 @@ impl Watch for Answers {
         for ticket in self.tickets.drain(..) {
             self.shared.tape.handed_on(ticket);
         }
-        if let Some(since) = self.gauge.blocked_since {
-            let now = self.shared.tape.clock().now();
-            self.gauge.blocked_since = None;
-            self.gauge.blocked_ns += now.ns_since(since);
-            self.sample_gauge(0, now);
-        }
+        self.gauge.release(&self.shared.tape, self.conn);
     }
 
     fn is_blocked(&mut self, waiting_bytes: usize) {
-        if self.gauge.blocked_since.is_some() {
-            return;
-        }
-        let stream = self.exchange.as_ref().map(|e| e.stream);
-        if self.gauge.stream != stream {
-            self.gauge = Gauge { stream, ..Gauge::default() };
-        }
-        let now = self.shared.tape.clock().now();
-        self.gauge.blocked_since = Some(now);
-        self.sample_gauge(waiting_bytes, now);
+        self.gauge.block(&self.shared.tape, self.conn, self.written, waiting_bytes);
     }
 
     fn ended(&mut self, how: Close) -> Bytes {

@@ -22,12 +22,15 @@ use super::dial::{Link, Speech};
 use super::exchanges::Exchanges;
 use super::lane::{self, LaneEnd, ReadBuffer, Receiver, Watch};
 use super::requests::{Refused, Requests};
-use super::translate::{self, PREFACE};
+use super::translate;
 use crate::event::{Close, Dir, What};
 use crate::wire::http1::Asked;
 
 /// Send buffer of a connection to a client; see the receive buffer on the other side.
 const SEND_BUFFER_BYTES: usize = 256 << 10;
+
+/// How a connection begins that speaks HTTP/2; no method is called that. // RFC 9113 §3.4
+const HTTP2_MARK: &[u8] = b"PRI ";
 
 /// After an answer of its own, the tap reads on this long, so that what a client was still
 /// sending does not reset the connection and take the answer with it.
@@ -60,7 +63,7 @@ pub(super) async fn run(shared: Arc<Shared>, down: TcpStream, conn: u64) {
     let ends = down.local_addr().ok().zip(down.peer_addr().ok());
     let (from, to) = down.into_split();
     let mut client = Client { from, to };
-    let first = match ReadBuffer::default().read(&mut client.from).await {
+    let first = match read_first(&mut client.from).await {
         Ok(first) if !first.is_empty() => first,
         ended => {
             let how = if ended.is_ok() { Close::Eof } else { Close::Reset };
@@ -68,7 +71,7 @@ pub(super) async fn run(shared: Arc<Shared>, down: TcpStream, conn: u64) {
             return;
         }
     };
-    let is_http2 = first.starts_with(PREFACE.split_at(4).0);
+    let is_http2 = first.starts_with(HTTP2_MARK);
     if is_http2 || shared.dialer.is_http2() {
         let speech = if is_http2 { Speech::Http2 } else { Speech::Http1 };
         let from = std::io::Cursor::new(first).chain(client.from);
@@ -76,6 +79,20 @@ pub(super) async fn run(shared: Arc<Shared>, down: TcpStream, conn: u64) {
     } else {
         relay(shared, client, first, ends, conn).await;
     }
+}
+
+/// The first bytes of a connection, enough of them to tell HTTP/2 from all that came before it.
+async fn read_first(from: &mut OwnedReadHalf) -> io::Result<Bytes> {
+    let mut buffer = ReadBuffer::default();
+    let mut first = buffer.read(from).await?;
+    while !first.is_empty() && first.len() < HTTP2_MARK.len() && HTTP2_MARK.starts_with(&first) {
+        let more = buffer.read(from).await?;
+        if more.is_empty() {
+            break;
+        }
+        first = [first, more].concat().into();
+    }
+    Ok(first)
 }
 
 async fn relay(

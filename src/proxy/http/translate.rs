@@ -32,9 +32,6 @@ use super::policy::{Policy, Upward, is_event_stream};
 use crate::event::{Close, Dir, Headers, RequestHead, What};
 use crate::wire::http1::{Head, Start};
 
-/// The first bytes of an HTTP/2 connection. // RFC 9113 §3.4
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
 /// Body bytes that one stream may have on the way to us. It bounds what a slow client makes the
 /// tap take from the server.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
