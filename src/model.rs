@@ -48,11 +48,10 @@ pub struct Name(pub u32);
 
 impl Name {
     pub(crate) const TOOLS_CALL: Name = Name(0);
-    pub(crate) const TOOLS_LIST: Name = Name(1);
-    pub(crate) const LISTEN: Name = Name(2);
-    pub(crate) const INITIALIZE: Name = Name(3);
+    pub(crate) const LISTEN: Name = Name(1);
+    pub(crate) const INITIALIZE: Name = Name(2);
     /// Texts of the names above, in their order.
-    const FIXED: [&str; 4] = ["tools/call", "tools/list", "subscriptions/listen", "initialize"];
+    const FIXED: [&str; 3] = ["tools/call", "subscriptions/listen", "initialize"];
 }
 
 /// The fold: everything that is known after the events seen so far.

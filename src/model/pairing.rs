@@ -9,7 +9,6 @@ use super::seen::{FrameFault, Sight};
 use super::{Model, Name};
 use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
-use crate::time::Mono;
 use crate::wire::jsonrpc::{Envelope, EnvelopeFault, Id, Kind};
 
 use std::hash::BuildHasher;
@@ -673,10 +672,4 @@ fn envelope_fault(fault: &EnvelopeFault, is_notification: bool) -> Option<FrameF
         EnvelopeFault::DuplicateMember(name) => FrameFault::DuplicateMember(name.clone()),
         EnvelopeFault::OverLimit(_) => FrameFault::OverLimit,
     })
-}
-
-/// Milliseconds, for tests of times.
-#[cfg(test)]
-pub(super) fn ms(ms: u64) -> Mono {
-    Mono(ms * 1_000_000)
 }

@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn the_first_request_and_tool_calls_are_not_quick() {
         let mut scope = Scope::new(Transport::Stdio, Mono(0));
-        assert!(!scope.is_quick(Name::TOOLS_LIST));
-        assert!(scope.is_quick(Name::TOOLS_LIST));
+        assert!(!scope.is_quick(Name::INITIALIZE));
+        assert!(scope.is_quick(Name::INITIALIZE));
         assert!(!scope.is_quick(Name::TOOLS_CALL));
     }
 
