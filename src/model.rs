@@ -185,4 +185,6 @@ impl Model {
 }
 
 #[cfg(test)]
+pub(crate) mod script;
+#[cfg(test)]
 mod tests;

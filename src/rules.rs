@@ -5,8 +5,20 @@
 //! event, so judging is as incremental as folding. A rule is a row of `catalogue.tsv` (its words)
 //! and a few lines in one of the rooms below (its test).
 
-use crate::model::{CallIdx, Model};
+mod cancel;
+mod case;
+pub mod catalogue;
+mod ends;
+mod framing;
+mod pairing;
+mod progress;
+mod subscription;
+
+use std::collections::HashMap;
+
+use crate::model::{CallIdx, Model, ScopeIdx};
 use crate::spec::era::Era;
+use case::Case;
 
 /// How bad a finding is (protocol.md section 18), in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +29,24 @@ pub enum Severity {
     Warning,
     /// A MUST is broken, and that can be decided without any race.
     Error,
+}
+
+impl Severity {
+    /// Its name, as commands and reports use it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Hint => "hint",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+
+    /// The severity of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Severity> {
+        [Severity::Hint, Severity::Warning, Severity::Error].into_iter().find(|level| level.as_str() == name)
+    }
 }
 
 /// Who is at fault.
@@ -32,6 +62,19 @@ pub enum Blame {
     Unknown,
 }
 
+impl Blame {
+    /// Its name, as reports use it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Blame::Client => "client",
+            Blame::Server => "server",
+            Blame::Intermediary => "intermediary",
+            Blame::Unknown => "unknown",
+        }
+    }
+}
+
 /// One judgement about this recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -45,7 +88,9 @@ pub struct Finding {
     pub blame: Blame,
     /// The calls it is about; may be empty.
     pub calls: Vec<CallIdx>,
-    /// Numbers of the events that prove it, in order.
+    /// Ids that it is about and that no call has, as JSON.
+    pub ids: Vec<String>,
+    /// Numbers of the events that prove it, in order; the first ones when there are many.
     pub evidence: Vec<u64>,
     /// What happened in this case, in one plain sentence.
     pub sentence: String,
@@ -55,10 +100,18 @@ pub struct Finding {
     pub cause: Option<usize>,
 }
 
+/// Event numbers kept as evidence of one finding. ours: enough to look at, little to keep.
+const EVIDENCE_LIMIT: usize = 32;
+
 /// Applies every rule to a model as it grows.
 #[derive(Debug, Default)]
 pub struct Judge {
     findings: Vec<Finding>,
+    /// Findings that gather what repeats, by rule and subject: position, and how often.
+    groups: HashMap<(&'static str, u64), (usize, u32)>,
+    /// The last finding of a process or session that can explain calls without an answer.
+    causes: HashMap<ScopeIdx, usize>,
+    ends: ends::Ends,
 }
 
 impl Judge {
@@ -69,7 +122,17 @@ impl Judge {
     }
 
     /// Judges what the model noticed in the event folded last. O(1) for each thing noticed.
-    pub fn look(&mut self, _model: &Model) {}
+    pub fn look(&mut self, model: &Model) {
+        for seen in model.seen() {
+            let case = Case { model, seen };
+            framing::look(&case, self);
+            pairing::look(&case, self);
+            cancel::look(&case, self);
+            progress::look(&case, self);
+            subscription::look(&case, self);
+            ends::look(&case, self);
+        }
+    }
 
     /// Everything found so far, in the order it was found.
     #[must_use]
@@ -77,3 +140,6 @@ impl Judge {
         &self.findings
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,24 @@
 //! HTTP: exchanges put together from heads and pieces of bodies, sessions, streams taken up again.
 
+mod close;
 mod exchange;
+mod stream;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use bytes::Bytes;
 
-use super::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
-use super::fold::{At, close_word};
+use super::call::{CallIdx, CallState, MarkKind, ServerView};
+use super::fold::At;
 use super::row::{Coding, RowIdx, RowKind};
 use super::scope::ScopeIdx;
 use super::seen::{FrameFault, Sight};
 use super::track::Piece;
 use super::{Model, Name, Source};
-use crate::event::{Close, Dir, Event, Headers, RequestHead, Transport};
+use crate::event::{Dir, Event, Headers, RequestHead, Transport};
 use crate::spec::era::Era;
 use crate::wire::jsonrpc::{self, Frame};
-use crate::wire::sse::{SseEvent, SseFault};
 use exchange::{Answer, Body, Exchange};
 
 /// Everything HTTP that is under way.
@@ -244,110 +245,6 @@ impl Model {
         }
     }
 
-    /// One block of an event stream.
-    fn sse_block(&mut self, event: &Event, at: At, block: &SseEvent) {
-        if let Some(id) = &block.id {
-            self.note_event_id(event, id);
-        }
-        let Some(data) = &block.data else {
-            if block.faults.contains(&SseFault::OverLimit) {
-                let row = self.push_row(at, RowKind::Invalid, None, None, None);
-                self.see_fault(at, row, FrameFault::OverLimit);
-                return;
-            }
-            let text = block.comments.first().map(String::as_str).unwrap_or_default();
-            let detail = self.names.detail(text.trim());
-            let kind = if block.comments.is_empty() { RowKind::SseOther } else { RowKind::SseComment };
-            let call = self.exchange(event).calls.first().copied();
-            self.push_row(at, kind, None, detail, call);
-            return;
-        };
-        if block.event.as_deref() == Some("endpoint") {
-            self.endpoint(event, at, data);
-            return;
-        }
-        let is_unterminated = block.faults.contains(&SseFault::Unterminated);
-        let frame = jsonrpc::read(data);
-        if is_unterminated {
-            let is_message = matches!(&frame, Frame::Message(_) | Frame::Batch(_));
-            self.sse_unterminated(event, at, is_message);
-            return;
-        }
-        let call = self.exchange(event).calls.first().copied();
-        match frame {
-            Frame::Message(envelope) => {
-                self.message(at, &envelope);
-            }
-            Frame::Batch(items) => {
-                self.batch(at, &items);
-            }
-            Frame::NotUtf8 { .. } => {
-                let text = String::from_utf8_lossy(data);
-                let row = match jsonrpc::read(text.as_bytes()) {
-                    Frame::Message(envelope) => self.message(at, &envelope),
-                    _ => self.push_row(at, RowKind::Invalid, None, None, call),
-                };
-                self.see_fault(at, row, FrameFault::NotUtf8);
-            }
-            // An empty event primes a stream (2025-11-25); other event types are not messages.
-            Frame::Blank => {
-                self.push_row(at, RowKind::SseOther, None, None, call);
-            }
-            Frame::OtherJson | Frame::NotJson { .. } => {
-                let detail = self.names.detail(&String::from_utf8_lossy(data));
-                let is_message_event = block.event.as_deref().is_none_or(|name| name == "message");
-                let kind = if is_message_event { RowKind::Invalid } else { RowKind::SseOther };
-                let row = self.push_row(at, kind, None, detail, call);
-                if is_message_event {
-                    self.see_fault(at, row, FrameFault::SseNotMessage);
-                }
-            }
-        }
-    }
-
-    /// By the standard an event without its blank line is dropped: its message never arrived.
-    fn sse_unterminated(&mut self, event: &Event, at: At, is_message: bool) {
-        let call = self.exchange(event).calls.first().copied();
-        let row = self.push_row(at, RowKind::Invalid, None, None, call);
-        if let Some(call) = call {
-            self.mark(call, MarkKind::Error, at.now, row);
-        }
-        self.see_fault(at, row, FrameFault::SseUnterminated { is_message });
-    }
-
-    /// The stream can be taken up again after this event.
-    fn note_event_id(&mut self, event: &Event, id: &str) {
-        let hash = self.hasher.hash_one(id);
-        let exchange = self.exchange(event);
-        let before = exchange.last_event_id.replace(hash);
-        let scope = exchange.scope;
-        let Some(call) = exchange.resumes.or_else(|| exchange.calls.first().copied()) else { return };
-        if let Some(scope) = self.scope_mut(scope) {
-            if let Some(before) = before {
-                scope.event_ids.remove(&before);
-            }
-            scope.event_ids.insert(hash, call);
-        }
-        if let Some(call) = self.call_mut(call) {
-            call.is_resumable = true;
-        }
-    }
-
-    /// HTTP+SSE: the first event says where to post; the stream is the session.
-    fn endpoint(&mut self, event: &Event, at: At, data: &[u8]) {
-        let text = String::from_utf8_lossy(data);
-        let path = self.names.intern(path_of(text.trim()));
-        let mut scope = at.scope;
-        if scope == ScopeIdx(0) {
-            scope = self.new_scope(Transport::Http, at.first);
-            self.exchange(event).scope = scope;
-        }
-        self.exchange(event).is_session = true;
-        self.http.endpoints.insert(path, scope);
-        let detail = self.names.detail(&text);
-        self.push_row(At { scope, ..at }, RowKind::SseOther, None, detail, None);
-    }
-
     /// A body that is no event stream is whole, or nothing more of it will come.
     fn finish_answer_body(&mut self, event: &Event, idx: u32) {
         let at = self.at_of(event, idx);
@@ -376,147 +273,6 @@ impl Model {
         let head = body.bytes.get(..body.bytes.len().min(480)).unwrap_or_default();
         let detail = self.names.detail(String::from_utf8_lossy(head).trim());
         self.push_row(at, RowKind::HttpBody, None, detail, call)
-    }
-
-    /// The client left an exchange before its end, or closed a connection.
-    pub(super) fn http_client_closed(&mut self, event: &Event, idx: u32, how: Option<Close>) {
-        if event.stream.is_none() {
-            let at = At::event(event, idx, ScopeIdx(0));
-            let detail = self.names.detail(close_word(how));
-            self.push_row(at, RowKind::ClientClosed, None, detail, None);
-            return;
-        }
-        let is_known = event.stream.is_some_and(|stream| self.http.exchanges.contains_key(&stream));
-        if is_known {
-            self.finish_request(event, idx);
-            self.finish_answer(event, idx);
-        }
-        let at = if is_known { self.at_of(event, idx) } else { At::event(event, idx, ScopeIdx(0)) };
-        let calls = event.stream.map_or_else(Vec::new, |stream| self.http.calls_of(stream).to_vec());
-        let detail = self.names.detail(close_word(how));
-        let row = self.push_row(at, RowKind::ClientClosed, None, detail, calls.first().copied());
-        for idx in calls {
-            if self.state_of(idx).is_none_or(CallState::is_terminal) {
-                continue;
-            }
-            self.mark(idx, MarkKind::Disconnect, event.at, row);
-            self.see(at, Some(row), Some(idx), Sight::ClientLeft);
-            let Some(call) = self.call(idx) else { continue };
-            // In the legacy eras a dropped stream is no cancel, and may be taken up again by event
-            // id; without one no answer can reach the client any more.
-            let may_come_back = call.is_resumable && !call.era.is_some_and(Era::is_modern);
-            if !may_come_back && !self.has_side_channel(idx) {
-                self.abandon(idx, event.at);
-            }
-        }
-        if !is_known {
-            return;
-        }
-        let exchange = self.exchange(event);
-        exchange.is_left = true;
-        exchange.answer = exchange.answer.emptied();
-        if exchange.is_session {
-            self.end_session(event, at, row);
-        }
-    }
-
-    /// The answer may come on another stream: HTTP+SSE answers every request there.
-    fn has_side_channel(&self, idx: CallIdx) -> bool {
-        let Some(call) = self.call(idx) else { return false };
-        call.status == Some(202) && call.scope != ScopeIdx(0)
-    }
-
-    /// What is left in the decoders comes out.
-    fn finish_answer(&mut self, event: &Event, idx: u32) {
-        let at = At { dir: Dir::S2c, ..self.at_of(event, idx) };
-        let exchange = self.exchange(event);
-        match &mut exchange.answer {
-            Answer::Sse(stream) => {
-                if let Some((block, source, first)) = stream.finish(idx) {
-                    self.sse_block(event, at.frame(source, first.unwrap_or(at.first)), &block);
-                }
-            }
-            Answer::Body(_) => self.finish_answer_body(event, idx),
-            Answer::None => {}
-        }
-    }
-
-    /// The server ended an answer.
-    pub(super) fn http_server_closed(&mut self, event: &Event, idx: u32, how: Option<Close>) {
-        let is_known = event.stream.is_some_and(|stream| self.http.exchanges.contains_key(&stream));
-        if !is_known {
-            let at = At::event(event, idx, ScopeIdx(0));
-            let detail = self.names.detail(close_word(how));
-            self.push_row(at, RowKind::ServerClosed, None, detail, None);
-            return;
-        }
-        self.finish_request(event, idx);
-        self.finish_answer(event, idx);
-        let at = self.at_of(event, idx);
-        let Some(exchange) = event.stream.and_then(|stream| self.http.exchanges.remove(&stream)) else {
-            return;
-        };
-        let detail = self.names.detail(close_word(how));
-        let row = self.push_row(at, RowKind::ServerClosed, None, detail, exchange.calls.first().copied());
-        for call in &exchange.calls {
-            self.settle_closed(at, *call, &exchange, row);
-        }
-        if let Some(call) = exchange.resumes
-            && self.state_of(call).is_some_and(|state| !state.is_terminal())
-        {
-            self.mark(call, MarkKind::Disconnect, event.at, row);
-            self.see(at, Some(row), Some(call), Sight::ResumeEmpty);
-        }
-        if exchange.is_session {
-            self.end_session(event, at, row);
-        }
-    }
-
-    /// A call whose exchange the server has ended.
-    fn settle_closed(&mut self, at: At, idx: CallIdx, exchange: &Exchange, row: RowIdx) {
-        if self.state_of(idx).is_none_or(CallState::is_terminal) {
-            return;
-        }
-        let is_refused = exchange.status.is_some_and(|status| status >= 400);
-        if is_refused {
-            self.mark(idx, MarkKind::Error, at.now, row);
-            if let Some(call) = self.call_mut(idx) {
-                call.server = ServerView::Completed;
-                call.client = ClientView::Answered;
-            }
-            self.finish(idx, CallState::AnsweredError, at.now);
-            self.see(at, Some(row), Some(idx), Sight::Answered);
-            return;
-        }
-        let call = self.call(idx);
-        let is_modern = call.is_some_and(|call| call.era.is_some_and(Era::is_modern));
-        let may_come_back = call.is_some_and(|call| call.is_resumable) && !is_modern;
-        if may_come_back || (self.has_side_channel(idx) && !is_modern) {
-            self.mark(idx, MarkKind::Disconnect, at.now, row);
-            self.see(at, Some(row), Some(idx), Sight::StreamEndedResumable);
-            return;
-        }
-        self.lose(idx, at.now, row);
-        self.see(at, Some(row), Some(idx), Sight::StreamEnded);
-    }
-
-    /// HTTP+SSE: with its stream the session ends.
-    fn end_session(&mut self, event: &Event, at: At, row: RowIdx) {
-        let calls = self.end_scope(at, row);
-        self.see(at, Some(row), None, Sight::SessionEnded { calls });
-        if event.what == (crate::event::What::ClientClosed { how: None }) {
-            self.http.endpoints.retain(|_, scope| *scope != at.scope);
-        }
-    }
-
-    /// The number of an exchange is used again without an end in between.
-    fn http_server_closed_silently(&mut self, event: &Event, idx: u32) {
-        let at = self.at_of(event, idx);
-        let calls = event.stream.map_or_else(Vec::new, |stream| self.http.calls_of(stream).to_vec());
-        let row = self.push_row(at, RowKind::Note, None, None, calls.first().copied());
-        for call in calls {
-            self.lose(call, at.now, row);
-        }
     }
 
     /// The recording ended: refused requests whose end was not seen are answered all the same,

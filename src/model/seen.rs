@@ -202,11 +202,11 @@ pub enum FrameFault {
     SseUnterminated {
         /// What had come of it reads as a message.
         is_message: bool,
+        /// It was the client that ended it.
+        by_client: bool,
     },
     /// An event of an event stream that is no message.
     SseNotMessage,
-    /// A body that should be a message and is none.
-    BodyNotMessage,
     /// A JSON array of messages.
     Batch {
         /// How many items it has.

@@ -1,0 +1,187 @@
+//! Answers: to an open call, after its end, or to nobody.
+
+use super::{opposite, other_type};
+use crate::event::{Dir, Transport};
+use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, Race, ServerView};
+use crate::model::fold::At;
+use crate::model::message::Said;
+use crate::model::row::{RowIdx, RowKind};
+use crate::model::scope::{Peer, Scope, ScopeIdx};
+use crate::model::seen::Sight;
+use crate::model::{Model, Name};
+use crate::spec::era::Era;
+
+impl Model {
+    pub(super) fn answer(&mut self, at: At, said: &Said<'_>, kind: RowKind) -> RowIdx {
+        let sender = opposite(at.dir);
+        let found = match &said.id {
+            Some(id) => self
+                .find_on_stream(at, |call| call.sender == sender && call.id == *id)
+                .or_else(|| self.find_call(at.scope, sender, id)),
+            // An error that could not name its request still ends the exchange that it came on.
+            None => self.find_on_stream(at, |call| call.sender == sender && !call.state.is_terminal()),
+        };
+        let Some(idx) = found else { return self.stray_answer(at, said, kind, sender) };
+        let (method, era) = self.call(idx).map_or((None, None), |call| (Some(call.method), call.era));
+        let detail = match kind {
+            RowKind::Error => said.message.as_deref().and_then(|text| self.names.detail(text)),
+            _ => None,
+        };
+        let row = self.push_row(at, kind, method, detail, Some(idx));
+        self.set_row_era(row, era);
+        self.note_server(at.scope, said);
+        let stream = self.call(idx).and_then(|call| call.stream);
+        let is_modern = era.is_some_and(Era::is_modern);
+        if is_modern && at.stream.is_some() && at.dir == Dir::S2c && stream != at.stream {
+            self.see(at, Some(row), Some(idx), Sight::AnswerElsewhere);
+        }
+        if said.id.is_none() {
+            self.see(at, Some(row), Some(idx), Sight::AnswerNoId);
+        }
+        match self.state_of(idx) {
+            Some(state) if !state.is_terminal() => self.answer_open(at, said, kind, idx, row),
+            Some(state) => self.answer_ended(at, idx, row, state),
+            None => {}
+        }
+        row
+    }
+
+    fn answer_open(&mut self, at: At, said: &Said<'_>, kind: RowKind, idx: CallIdx, row: RowIdx) {
+        let asks_input = said.result_type.as_deref() == Some("input_required");
+        let (state, mark) = match kind {
+            RowKind::Error => (CallState::AnsweredError, MarkKind::Error),
+            _ if asks_input => (CallState::InputRequired, MarkKind::InputRequired),
+            _ => (CallState::AnsweredOk, MarkKind::Result),
+        };
+        if asks_input && let Some(fingerprint) = self.fingerprint(idx) {
+            self.rounds.insert(said.request_state.unwrap_or(fingerprint), idx);
+        }
+        let Some(call) = self.call_mut(idx) else { return };
+        call.is_tool_error = said.is_tool_error;
+        call.error_code = said.code;
+        call.is_task |= said.result_type.as_deref() == Some("task");
+        if call.client == ClientView::Waiting {
+            call.client = ClientView::Answered;
+        }
+        call.server = ServerView::Completed;
+        let (method, scope) = (call.method, call.scope);
+        self.mark(idx, mark, at.now, row);
+        self.finish(idx, state, at.now);
+        if method == Name::INITIALIZE && state == CallState::AnsweredOk {
+            self.settle(idx, scope, said);
+        }
+        self.see(at, Some(row), Some(idx), Sight::Answered);
+    }
+
+    /// The result of `initialize` settles the era of its session.
+    fn settle(&mut self, idx: CallIdx, scope: ScopeIdx, said: &Said<'_>) {
+        let era = said.era();
+        if let Some(scope) = self.scope_mut(scope) {
+            scope.negotiated = era;
+        }
+        if let Some(call) = self.call_mut(idx) {
+            call.era = era.or(call.era);
+        }
+    }
+
+    fn note_server(&mut self, scope: ScopeIdx, said: &Said<'_>) {
+        let Some((name, version)) = &said.peer else { return };
+        let peer = Peer { name: self.names.intern(name), version: self.names.intern(version) };
+        if let Some(scope) = self.scope_mut(scope) {
+            scope.server = Some(peer);
+        }
+    }
+
+    fn answer_ended(&mut self, at: At, idx: CallIdx, row: RowIdx, state: CallState) {
+        match state {
+            CallState::CancelledByClient | CallState::AbandonedByDisconnect => {
+                self.answer_cancelled(at, idx, row);
+            }
+            CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired => {
+                let Some(call) = self.call_mut(idx) else { return };
+                // A subscription may be ended by a cancel and a closing result, one after the other.
+                let closes_listen = call.method == Name::LISTEN && call.server == ServerView::Cancelled;
+                let stream = call.stream;
+                if closes_listen {
+                    call.server = ServerView::Completed;
+                    self.mark(idx, MarkKind::Result, at.now, row);
+                    return;
+                }
+                call.after.duplicate_answers += 1;
+                self.mark(idx, MarkKind::Late, at.now, row);
+                let is_same_channel = at.transport == Transport::Stdio || stream == at.stream;
+                if is_same_channel && !at.is_replay {
+                    self.see(at, Some(row), Some(idx), Sight::AnswerAgain);
+                }
+            }
+            _ => {
+                if let Some(call) = self.call_mut(idx) {
+                    call.after.late_answers += 1;
+                }
+                self.mark(idx, MarkKind::Late, at.now, row);
+            }
+        }
+    }
+
+    /// An answer after the client's cancel: crossed it, or late.
+    fn answer_cancelled(&mut self, at: At, idx: CallIdx, row: RowIdx) {
+        let (margin_ns, window_ns, has_witness) = self.margin(at, idx);
+        let is_late = has_witness || margin_ns > window_ns;
+        let is_first = self.call(idx).is_some_and(|call| call.after.late_answers == 0);
+        if let Some(call) = self.call_mut(idx) {
+            call.after.late_answers += 1;
+            call.server = ServerView::Completed;
+            if is_first {
+                call.race = Some(if is_late { Race::Late } else { Race::Crossed });
+            }
+        }
+        if is_first && is_late {
+            self.overview.counts.late += 1;
+        }
+        self.mark(idx, MarkKind::Late, at.now, row);
+        let sight = Sight::AnswerAfterCancel { margin_ns, window_ns, has_witness };
+        self.see(at, Some(row), Some(idx), sight);
+    }
+
+    /// How long after the cancel of a call something passed, the window, and whether a witness
+    /// proves that the server had read the cancel.
+    pub(super) fn margin(&self, at: At, idx: CallIdx) -> (u64, u64, bool) {
+        let Some(call) = self.call(idx) else { return (0, u64::MAX, false) };
+        let margin_ns = call.cancelled_at.map_or(0, |cancelled| at.first.ns_since(cancelled));
+        let scope = self.scope(call.scope);
+        let window_ns = scope.map_or(u64::MAX, Scope::window_ns);
+        let cancel_row = call.marks.iter().find(|mark| mark.kind == MarkKind::Cancel).map(|mark| mark.row);
+        let has_witness = call.transport == Transport::Stdio
+            && call.sender == Dir::C2s
+            && cancel_row.is_some_and(|cancel| scope.is_some_and(|scope| scope.witness > Some(cancel)));
+        (margin_ns, window_ns, has_witness)
+    }
+
+    /// An answer that no request asked for.
+    fn stray_answer(&mut self, at: At, said: &Said<'_>, kind: RowKind, sender: Dir) -> RowIdx {
+        let detail = said.message.as_deref().and_then(|text| self.names.detail(text));
+        let Some(id) = &said.id else {
+            let row = self.push_row(at, kind, None, detail, None);
+            self.see(at, Some(row), None, Sight::AnswerNoId);
+            return row;
+        };
+        let other = other_type(id);
+        let meant = other.and_then(|other| {
+            self.find_on_stream(at, |call| call.sender == sender && call.id == other)
+                .or_else(|| self.find_call(at.scope, sender, &other))
+                .filter(|idx| self.state_of(*idx).is_some_and(|state| !state.is_terminal()))
+        });
+        let row = self.push_row(at, kind, None, detail, meant);
+        match meant {
+            Some(idx) => {
+                self.mark(idx, MarkKind::Late, at.now, row);
+                if let Some(call) = self.call_mut(idx) {
+                    call.server = ServerView::Completed;
+                }
+                self.see(at, Some(row), meant, Sight::AnswerOtherType { id: id.clone() });
+            }
+            None => self.see(at, Some(row), None, Sight::AnswerUnknown { id: id.clone() }),
+        }
+        row
+    }
+}

@@ -1,0 +1,229 @@
+//! Calls that got no answer, and processes that ended or would not
+//! (STD-08, STD-09, STD-11, SSE-06, SUB-14, REL-11).
+
+use std::collections::{HashMap, HashSet};
+
+use super::case::{Case, count};
+use super::{Blame, Judge};
+use crate::event::{Dir, Transport};
+use crate::model::{Call, CallIdx, CallState, Name, RowKind, Scope, ScopeIdx, Sight};
+use crate::spec::era::Era;
+
+/// A client that gives up this long after the last sign of life has met a call that was never
+/// answered; before it may just have changed its mind. ours: shorter limits are the client's choice.
+const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// A call that is open at the end of a recording counts as never answered after this. ours: the
+/// default of the longest limit (TMO-01).
+const HORIZON_NS: u64 = 300_000_000_000;
+
+/// The same, where the request was accepted and later ones on its channel have been answered. ours.
+const ACCEPTED_NS: u64 = 2_000_000_000;
+
+/// How long a server may live on after the end of its stdin (STD-09).
+const EOF_NS: u64 = 5_000_000_000;
+
+/// A server that writes the same line this often, and this long, after the end of its stdin does
+/// not want to leave. ours.
+const EOF_SAME_LINES: u32 = 100;
+const EOF_SAME_NS: u64 = 2_000_000_000;
+
+/// What has to be remembered until the end.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Calls whose client left without a cancel after long silence.
+    given_up: HashMap<CallIdx, u64>,
+    /// How often a stream that took up a call's again brought nothing.
+    empty: HashMap<CallIdx, u32>,
+    /// Processes found to ignore the end of stdin.
+    ignoring: HashSet<ScopeIdx>,
+    /// The line that a server repeats after the end of its stdin.
+    repeated: HashMap<ScopeIdx, (Option<Name>, u32)>,
+    /// The latest answered request of each scope.
+    answered: HashMap<ScopeIdx, CallIdx>,
+}
+
+pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
+    match &case.seen.what {
+        Sight::Answered => {
+            if let Some(idx) = case.seen.call {
+                let latest = judge.ends.answered.entry(case.seen.scope).or_insert(idx);
+                *latest = idx.max(*latest);
+            }
+        }
+        Sight::StreamEnded => stream_ended(case, judge),
+        Sight::ResumeEmpty => {
+            if let Some(idx) = case.seen.call {
+                *judge.ends.empty.entry(idx).or_default() += 1;
+            }
+        }
+        Sight::ClientLeft => client_left(case, judge),
+        Sight::ProcessEnded { calls } => process_ended(case, judge, calls),
+        Sight::ServerOutput => eof_ignored(case, judge, false),
+        Sight::Ended { calls } => {
+            eof_ignored(case, judge, true);
+            ended(case, judge, calls);
+        }
+        _ => {}
+    }
+}
+
+fn is_listen(case: &Case<'_>, call: &Call) -> bool {
+    case.model.text(call.method) == "subscriptions/listen"
+}
+
+fn stream_ended(case: &Case<'_>, judge: &mut Judge) {
+    let Some(call) = case.call() else { return };
+    if is_listen(case, call) {
+        if let Some(draft) = case.draft("SUB-14") {
+            let sentence = format!("the stream of {} ended without a closing result", case.subject());
+            draft.blame(Blame::Unknown).find(case, judge, sentence);
+        }
+        return;
+    }
+    if let Some(draft) = case.draft("SSE-06") {
+        let after = Case::ms(case.seen.at.ns_since(call.started));
+        let sentence = format!("the stream of {} ended after {after} without its answer", case.subject());
+        draft.find(case, judge, sentence);
+    }
+}
+
+/// In the legacy eras a dropped stream is no cancel.
+fn client_left(case: &Case<'_>, judge: &mut Judge) {
+    let (Some(call), Some(idx)) = (case.call(), case.seen.call) else { return };
+    if call.era.is_none_or(Era::is_modern) {
+        return;
+    }
+    let silent_ns = case.seen.at.ns_since(call.progress.last_at.unwrap_or(call.started));
+    if silent_ns >= PATIENCE_NS {
+        judge.ends.given_up.insert(idx, silent_ns);
+    }
+}
+
+/// The calls of a process that ended: lost by whoever ended it, or never answered at all.
+fn process_ended(case: &Case<'_>, judge: &mut Judge, calls: &[CallIdx]) {
+    let Some(scope) = case.scope() else { return };
+    let closed = [scope.process.stdin_closed, scope.process.signalled].into_iter().flatten().min();
+    let mut by_server = Vec::new();
+    let mut by_client = Vec::new();
+    for idx in calls {
+        let Some(call) = case.model.call(*idx).filter(|call| call.sender == Dir::C2s && !call.is_injected)
+        else {
+            continue;
+        };
+        let last_sign = call.progress.last_at.unwrap_or(call.started);
+        match closed {
+            _ if is_listen(case, call) => {}
+            None => by_server.push(*idx),
+            Some(closed) if closed.ns_since(last_sign) < PATIENCE_NS => by_client.push(*idx),
+            Some(closed) => {
+                never_answered(case, judge, *idx, closed.ns_since(last_sign), "the client closed")
+            }
+        }
+    }
+    let ends = [
+        ("STD-08", by_server, Blame::Server, "the server ended"),
+        ("STD-11", by_client, Blame::Client, "the client closed"),
+    ];
+    for (rule, calls, blame, what) in ends {
+        let Some(draft) = case.draft(rule).filter(|_| !calls.is_empty()) else { continue };
+        let how = exit_words(scope);
+        let sentence =
+            format!("{what} with {} open{how}: {}", count(many(&calls), "call"), names(case, &calls));
+        let draft = calls.iter().fold(draft, |draft, idx| draft.and_call(case.model, *idx));
+        let cause = judge.causes.get(&case.seen.scope).copied();
+        draft.blame(blame).because(cause).find(case, judge, sentence);
+    }
+}
+
+fn many(calls: &[CallIdx]) -> u32 {
+    u32::try_from(calls.len()).unwrap_or(u32::MAX)
+}
+
+/// The first few calls in words.
+fn names(case: &Case<'_>, calls: &[CallIdx]) -> String {
+    let mut text: Vec<String> = calls.iter().take(3).map(|idx| case.name(*idx)).collect();
+    if calls.len() > 3 {
+        text.push(format!("{} more", calls.len() - 3));
+    }
+    text.join(", ")
+}
+
+fn exit_words(scope: &Scope) -> String {
+    match (scope.process.exit_code, scope.process.exit_signal) {
+        (Some(code), _) => format!(" (exit status {code})"),
+        (None, Some(signal)) => format!(" (signal {signal})"),
+        (None, None) => String::new(),
+    }
+}
+
+/// A server that lives on after the end of its stdin, told once.
+fn eof_ignored(case: &Case<'_>, judge: &mut Judge, is_end: bool) {
+    let Some(scope) = case.scope().filter(|scope| scope.transport == Transport::Stdio) else { return };
+    let Some(closed) = scope.process.stdin_closed.filter(|_| scope.process.exited.is_none()) else { return };
+    let since_ns = case.seen.at.ns_since(closed);
+    let line = case.row().filter(|row| row.kind == RowKind::Stderr).and_then(|row| row.detail);
+    let repeated = judge.ends.repeated.entry(case.seen.scope).or_insert((line, 0));
+    if !is_end && line.is_some() {
+        *repeated = if repeated.0 == line { (line, repeated.1 + 1) } else { (line, 1) };
+    }
+    let times = repeated.1;
+    let insists = times >= EOF_SAME_LINES && since_ns >= EOF_SAME_NS;
+    if !(since_ns >= EOF_NS || insists) || !judge.ends.ignoring.insert(case.seen.scope) {
+        return;
+    }
+    let sentence = if insists {
+        format!(
+            "the server went on for {} after its stdin ended, writing one line {times} times",
+            Case::ms(since_ns)
+        )
+    } else {
+        format!("the server lived on for {} after its stdin ended", Case::ms(since_ns))
+    };
+    if let Some(draft) = case.draft("STD-09") {
+        draft.blame(Blame::Server).find(case, judge, sentence);
+    }
+}
+
+fn ended(case: &Case<'_>, judge: &mut Judge, calls: &[CallIdx]) {
+    for idx in calls {
+        let Some(call) = case.model.call(*idx).filter(|call| call.sender == Dir::C2s && !call.is_injected)
+        else {
+            continue;
+        };
+        if is_listen(case, call) || judge.ends.given_up.contains_key(idx) {
+            continue;
+        }
+        let silent_ns = case.seen.at.ns_since(call.progress.last_at.unwrap_or(call.started));
+        let is_overtaken = judge.ends.answered.get(&case.seen.scope).is_some_and(|latest| latest > idx);
+        if let Some(times) = judge.ends.empty.get(idx).copied() {
+            let what = format!("its stream was taken up again {} and brought nothing", count(times, "time"));
+            never_answered(case, judge, *idx, silent_ns, &what);
+        } else if call.status == Some(202) && is_overtaken && silent_ns >= ACCEPTED_NS {
+            never_answered(case, judge, *idx, silent_ns, "it was accepted, and later calls were answered");
+        } else if silent_ns >= HORIZON_NS && call.status != Some(202) {
+            never_answered(case, judge, *idx, silent_ns, "it is still open");
+        }
+    }
+    let mut given_up: Vec<(CallIdx, u64)> = judge.ends.given_up.drain().collect();
+    given_up.sort_unstable();
+    for (idx, silent_ns) in given_up {
+        let Some(call) = case.model.call(idx) else { continue };
+        if call.scope != case.seen.scope {
+            judge.ends.given_up.insert(idx, silent_ns);
+        } else if matches!(call.state, CallState::Unresolved | CallState::AbandonedByDisconnect)
+            && call.after.late_answers == 0
+        {
+            never_answered(case, judge, idx, silent_ns, "the client gave up");
+        }
+    }
+}
+
+fn never_answered(case: &Case<'_>, judge: &mut Judge, idx: CallIdx, silent_ns: u64, what: &str) {
+    let Some(draft) = case.draft("REL-11") else { return };
+    let sentence =
+        format!("{} was never answered; {what} after {} of silence", case.name(idx), Case::ms(silent_ns));
+    let cause = judge.causes.get(&case.seen.scope).copied();
+    let draft = draft.and_call(case.model, idx).blame(Blame::Server).because(cause);
+    draft.find(case, judge, sentence);
+}

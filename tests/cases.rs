@@ -1,0 +1,179 @@
+//! Recordings with known answers, folded and judged: what must be found, what must not be, and
+//! clean ones left in peace. They lie beside the checkout; where they do not, this test says so.
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the test functions")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use midwire::model::Model;
+use midwire::rules::{Finding, Judge, Severity};
+use midwire::trace::Recording;
+use serde_json::Value;
+
+/// What a rule of ours says in the words of the cases.
+const HINTS: &[(&str, &[&str])] = &[
+    ("RPC-04", &["id-null"]),
+    ("RPC-05", &["id-in-flight-twice"]),
+    ("RPC-06", &["id-in-flight-twice"]),
+    ("RPC-08", &["id-never-issued"]),
+    ("RPC-09", &["id-type-changed"]),
+    ("RPC-10", &["duplicate-reply"]),
+    ("RPC-22", &["batch-not-in-era"]),
+    ("RPC-24", &["server-request-in-era"]),
+    ("RPC-26", &["bad-utf8"]),
+    ("STD-01", &["stdout-noise"]),
+    ("STD-02", &["stdin-noise"]),
+    ("STD-03", &["embedded-newline"]),
+    ("STD-06", &["torn-line"]),
+    ("STD-08", &["connection-lost-with-pending", "server-exit"]),
+    ("STD-09", &["eof-ignored"]),
+    ("STD-11", &["connection-lost-with-pending"]),
+    ("STD-13", &["header-framing"]),
+    ("SSE-01", &["sse-bad-json"]),
+    ("SSE-03", &["message-on-foreign-stream"]),
+    ("SSE-06", &["reply-lost"]),
+    ("SSE-10", &["sse-unterminated"]),
+    ("CAN-01", &["cancel-unknown-id"]),
+    ("CAN-05", &["reply-after-cancel"]),
+    ("CAN-06", &["cancel-ignored"]),
+    ("CAN-07", &["cancel-not-allowed"]),
+    ("CAN-10", &["cancel-wrong-channel"]),
+    ("CAN-13", &["cancel-not-allowed"]),
+    ("CAN-15", &["task-cancel-wrong-way"]),
+    ("CAN-17", &["reply-after-cancel"]),
+    ("PRG-01", &["progress-unknown-token"]),
+    ("PRG-02", &["progress-after-end"]),
+    ("PRG-03", &["progress-not-increasing"]),
+    ("PRG-04", &["message-on-foreign-stream"]),
+    ("SUB-02", &["listen-no-ack"]),
+    ("SUB-05", &["listen-type-not-requested"]),
+    ("SUB-14", &["listen-abrupt-end"]),
+    ("REL-11", &["accepted-never-answered", "pending-at-close", "pending-without-deadline", "reply-lost"]),
+    ("REL-19", &["gateway-error"]),
+];
+
+/// The hints of `must_find` that are hit so far, as `case hint`. A rule that goes silent shows here,
+/// and so does one that is new.
+const HITS: &str = include_str!("cases/hits.txt");
+
+fn folder() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|at| at.join("shared/cases"));
+    beside.chain(std::env::var_os("MIDWIRE_CASES").map(PathBuf::from)).find(|path| path.is_dir())
+}
+
+/// A case: its recording judged, and the right answer.
+struct Case {
+    name: String,
+    model: Model,
+    findings: Vec<Finding>,
+    answer: Value,
+}
+
+impl Case {
+    fn open(path: &Path) -> Case {
+        let mut recording = Recording::open(path).unwrap();
+        let (mut model, mut judge) = (Model::new(), Judge::new());
+        let mut idx = 0;
+        while let Some((event, _)) = recording.next().unwrap() {
+            model.fold(&event, idx);
+            judge.look(&model);
+            idx += 1;
+        }
+        model.cut();
+        judge.look(&model);
+        let answer = fs::read_to_string(path.with_extension("expect.json")).unwrap();
+        Case {
+            name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+            findings: judge.findings().to_vec(),
+            model,
+            answer: serde_json::from_str(&answer).unwrap(),
+        }
+    }
+
+    /// Ids that a finding is about, as JSON.
+    fn ids(&self, finding: &Finding) -> BTreeSet<String> {
+        let of_calls = finding.calls.iter().filter_map(|idx| self.model.call(*idx));
+        of_calls.map(|call| call.id.to_string()).chain(finding.ids.iter().cloned()).collect()
+    }
+
+    /// Ids of everything found under a hint; `None`: nothing was.
+    fn found(&self, hint: &str) -> Option<BTreeSet<String>> {
+        let mine = self.findings.iter().filter(|finding| hints(self, finding).contains(&hint));
+        mine.map(|finding| self.ids(finding)).reduce(|all, more| &all | &more)
+    }
+
+    fn list(&self, member: &str) -> Vec<(String, BTreeSet<String>)> {
+        let items = self.answer[member].as_array().unwrap();
+        let ids = |item: &Value| item["ids"].as_array().unwrap().iter().map(Value::to_string).collect();
+        items.iter().map(|item| (item["rule_hint"].as_str().unwrap().to_owned(), ids(item))).collect()
+    }
+}
+
+/// The words of the cases for a finding. An id used again is another thing while it is open.
+fn hints(case: &Case, finding: &Finding) -> Vec<&'static str> {
+    if finding.rule == "RPC-07" {
+        let mut calls = finding.calls.iter().map(|idx| case.model.call(*idx).unwrap());
+        let (again, before) = (calls.next().unwrap(), calls.next().unwrap());
+        let in_flight = before.ended.is_none_or(|ended| ended > again.started);
+        return vec![if in_flight { "id-in-flight-twice" } else { "id-reused-in-session" }];
+    }
+    HINTS.iter().filter(|(rule, _)| *rule == finding.rule).flat_map(|(_, hints)| *hints).copied().collect()
+}
+
+fn cases() -> Option<Vec<Case>> {
+    let Some(folder) = folder() else {
+        println!("no cases beside the checkout: nothing is checked");
+        return None;
+    };
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|ext| ext == "jsonl")).collect();
+    paths.sort();
+    assert!(paths.len() >= 54, "cases are missing");
+    Some(paths.iter().map(|path| Case::open(path)).collect())
+}
+
+#[test]
+fn clean_cases_are_left_in_peace_and_nothing_forbidden_is_found() {
+    let mut wrong = Vec::new();
+    for case in cases().unwrap_or_default() {
+        for finding in &case.findings {
+            let is_clean = case.answer["clean"] == true;
+            if is_clean && finding.severity > Severity::Hint {
+                wrong.push(format!("{} is clean: {finding:?}", case.name));
+            }
+        }
+        for (hint, ids) in case.list("must_not_find") {
+            if let Some(found) = case.found(&hint)
+                && (ids.is_empty() || !found.is_disjoint(&ids))
+            {
+                wrong.push(format!("{}: {hint} {ids:?} must not be found: {:#?}", case.name, case.findings));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_must_be_found_is_found_as_far_as_rules_exist() {
+    let Some(cases) = cases() else { return };
+    let (mut hits, mut wanted, mut whole, mut faulty) = (Vec::new(), 0, 0, 0);
+    for case in &cases {
+        let must = case.list("must_find");
+        let mut all = true;
+        for (hint, ids) in &must {
+            wanted += 1;
+            let is_hit = case.found(hint).is_some_and(|found| found.is_superset(ids));
+            all &= is_hit;
+            if is_hit {
+                hits.push(format!("{} {hint}", case.name));
+            }
+        }
+        faulty += usize::from(!must.is_empty());
+        whole += usize::from(!must.is_empty() && all);
+    }
+    println!("{} of {wanted} hints found; {whole} of {faulty} cases whole", hits.len());
+    let expected: Vec<&str> = HITS.lines().collect();
+    assert_eq!(hits, expected, "\n{}", hits.join("\n"));
+}
