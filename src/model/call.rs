@@ -177,6 +177,7 @@ pub struct After {
 }
 
 /// One request and what became of it.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, none of them a state")]
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The id as sent.

@@ -54,7 +54,7 @@ impl At {
 
     /// The same, for a frame cut from a stream.
     pub(super) fn frame(self, source: Source, first: Mono) -> At {
-        At { source, first, ..self }
+        At { first, source, ..self }
     }
 }
 
@@ -84,6 +84,7 @@ impl Model {
                 Transport::Http => self.http_server_closed(event, event_idx, *how),
             },
             What::CaptureEnd { complete, .. } => self.capture_end(event, event_idx, *complete),
+            What::Clock { wall } => self.overview.wall = Some((event.at, wall.clone())),
             other => self.note(event, event_idx, other),
         }
     }
@@ -123,10 +124,6 @@ impl Model {
             What::Mark(text) => {
                 let detail = self.names.detail(text);
                 self.push_row(at, RowKind::Mark, None, detail, None)
-            }
-            What::Clock { wall } => {
-                self.overview.wall = Some((event.at, wall.clone()));
-                return;
             }
             What::Unknown { event: name } => {
                 let detail = self.names.detail(name);

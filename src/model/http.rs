@@ -78,7 +78,6 @@ impl Model {
         let scope = self.scope_of_request(head, named);
         let mut exchange = Exchange::new(scope);
         exchange.era = named;
-        exchange.is_get = head.method.eq_ignore_ascii_case("GET");
         exchange.is_delete = head.method.eq_ignore_ascii_case("DELETE");
         if let Some(id) = head.headers.get("last-event-id") {
             let hash = self.hasher.hash_one(id);
@@ -165,15 +164,11 @@ impl Model {
         let Some(request) = self.exchange(event).request.take() else { return };
         let at = At { dir: Dir::C2s, ..at };
         let (method, path) = request.title.split_once(' ').unwrap_or_default();
-        match request.body.place() {
-            Some((source, first)) => {
-                let at = at.frame(source, first);
-                self.request_body(at, &request.body.bytes, method, path);
-            }
-            None => {
-                let detail = self.names.detail(&request.title);
-                self.push_row(at, RowKind::HttpRequest, None, detail, None);
-            }
+        if let Some((source, first)) = request.body.place() {
+            self.request_body(at.frame(source, first), &request.body.bytes, method, path);
+        } else {
+            let detail = self.names.detail(&request.title);
+            self.push_row(at, RowKind::HttpRequest, None, detail, None);
         }
     }
 
@@ -189,7 +184,7 @@ impl Model {
         exchange.answer = match (is_sse, length) {
             (true, _) => Answer::sse(coding),
             (false, Some(0)) => Answer::None,
-            (false, length) => Answer::Body(Body::new(coding, length)),
+            (false, length) => Answer::Body(Box::new(Body::new(coding, length))),
         };
         let (scope, is_delete, calls) = (exchange.scope, exchange.is_delete, exchange.calls.clone());
         let at = self.at_of(event, idx);
@@ -240,7 +235,7 @@ impl Model {
             Answer::None => {
                 let mut body = Body::new(Coding::Identity, None);
                 body.push(piece, bytes);
-                exchange.answer = Answer::Body(body);
+                exchange.answer = Answer::Body(Box::new(body));
             }
         }
     }

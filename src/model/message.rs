@@ -14,6 +14,7 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What a message says.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, none of them a state")]
 #[derive(Debug, Default)]
 pub(super) struct Said<'a> {
     /// The method, unescaped.

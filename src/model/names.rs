@@ -98,8 +98,7 @@ mod tests {
 
     #[test]
     fn details_stop_at_their_budget() {
-        let mut names = Names::default();
-        names.detail_bytes = DETAIL_LIMIT_BYTES;
+        let mut names = Names { detail_bytes: DETAIL_LIMIT_BYTES, ..Names::default() };
         assert_eq!(names.detail("new"), None);
         let known = names.intern("known");
         assert_eq!(names.detail("known"), Some(known));

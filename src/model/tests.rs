@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::script::{Script, fold, headers_of};
+use super::script::{Script, headers_of};
 use super::*;
-use crate::event::{Dir, Event, Headers, RequestHead, What};
+use crate::event::{Dir, Headers, RequestHead, What};
 use crate::spec::era::Era;
 
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;

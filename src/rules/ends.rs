@@ -117,7 +117,7 @@ fn process_ended(case: &Case<'_>, judge: &mut Judge, calls: &[CallIdx]) {
             None => by_server.push(*idx),
             Some(closed) if closed.ns_since(last_sign) < PATIENCE_NS => by_client.push(*idx),
             Some(closed) => {
-                never_answered(case, judge, *idx, closed.ns_since(last_sign), "the client closed")
+                never_answered(case, judge, *idx, closed.ns_since(last_sign), "the client closed");
             }
         }
     }
@@ -131,8 +131,8 @@ fn process_ended(case: &Case<'_>, judge: &mut Judge, calls: &[CallIdx]) {
         let sentence =
             format!("{what} with {} open{how}: {}", count(many(&calls), "call"), names(case, &calls));
         let draft = calls.iter().fold(draft, |draft, idx| draft.and_call(case.model, *idx));
-        let cause = judge.causes.get(&case.seen.scope).copied();
-        draft.blame(blame).because(cause).find(case, judge, sentence);
+        let follows = judge.causes.get(&case.seen.scope).copied();
+        draft.blame(blame).because(follows).find(case, judge, sentence);
     }
 }
 
@@ -223,7 +223,7 @@ fn never_answered(case: &Case<'_>, judge: &mut Judge, idx: CallIdx, silent_ns: u
     let Some(draft) = case.draft("REL-11") else { return };
     let sentence =
         format!("{} was never answered; {what} after {} of silence", case.name(idx), Case::ms(silent_ns));
-    let cause = judge.causes.get(&case.seen.scope).copied();
-    let draft = draft.and_call(case.model, idx).blame(Blame::Server).because(cause);
+    let follows = judge.causes.get(&case.seen.scope).copied();
+    let draft = draft.and_call(case.model, idx).blame(Blame::Server).because(follows);
     draft.find(case, judge, sentence);
 }

@@ -25,7 +25,7 @@ pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
             format!("{} on {pipe} that belong to a header, not to a message", count(times, "line"))
         }),
         FrameFault::Blank => {
-            gather(case, judge, "STD-04", *dir, |times| format!("{} on {pipe}", count(times, "blank line")))
+            gather(case, judge, "STD-04", *dir, |times| format!("{} on {pipe}", count(times, "blank line")));
         }
         FrameFault::CrLf => gather(case, judge, "STD-04", (*dir, "crlf"), |times| {
             format!("{} on {pipe} with CR LF at the end", count(times, "line"))
@@ -49,7 +49,7 @@ pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
             format!("{} without jsonrpc \"2.0\"", count(times, "message"))
         }),
         FrameFault::NoKind => {
-            one(case, judge, "RPC-02", format!("{} says no method, result or error, or several", what(case)))
+            one(case, judge, "RPC-02", format!("{} says no method, result or error, or several", what(case)));
         }
         FrameFault::ResultAndError => {
             one(case, judge, "RPC-03", "an answer holds both a result and an error".to_owned());

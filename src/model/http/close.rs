@@ -46,7 +46,6 @@ impl Model {
             return;
         }
         let exchange = self.exchange(event);
-        exchange.is_left = true;
         exchange.answer = exchange.answer.emptied();
         if exchange.is_session {
             self.end_session(event, at, row);

@@ -28,7 +28,6 @@ pub(in crate::model) struct Exchange {
     pub request: Option<Request>,
     pub status: Option<u16>,
     pub answer: Answer,
-    pub is_get: bool,
     pub is_delete: bool,
     /// It takes up the stream of this call again, by event id.
     pub resumes: Option<CallIdx>,
@@ -36,8 +35,6 @@ pub(in crate::model) struct Exchange {
     pub last_event_id: Option<u64>,
     /// HTTP+SSE: its stream is the session.
     pub is_session: bool,
-    /// The client left it.
-    pub is_left: bool,
 }
 
 /// A request body that is not whole yet.
@@ -54,7 +51,7 @@ pub(in crate::model) struct Request {
 pub(in crate::model) enum Answer {
     None,
     Sse(Box<Stream>),
-    Body(Body),
+    Body(Box<Body>),
 }
 
 /// An event stream.
@@ -91,12 +88,10 @@ impl Exchange {
             request: None,
             status: None,
             answer: Answer::None,
-            is_get: false,
             is_delete: false,
             resumes: None,
             last_event_id: None,
             is_session: false,
-            is_left: false,
         }
     }
 
@@ -143,7 +138,7 @@ impl Answer {
         match self {
             Answer::None => Answer::None,
             Answer::Sse(stream) => Answer::sse(stream.coding),
-            Answer::Body(body) => Answer::Body(Body::new(body.coding, None)),
+            Answer::Body(body) => Answer::Body(Box::new(Body::new(body.coding, None))),
         }
     }
 }
