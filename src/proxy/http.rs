@@ -116,6 +116,10 @@ impl HttpTap {
         let failed = |source| ProxyError::CannotListen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        if options.upstream.is_loopback() && options.upstream.port() == address.port() {
+            let why = "the tap itself listens there, and every connection would lead to another one";
+            return Err(ProxyError::BadUpstream { url: options.upstream.origin(), why });
+        }
         let policy = Policy::new(&options, address);
         let dialer = Dialer::new(&options)?;
         let streams = AtomicU64::new(0);

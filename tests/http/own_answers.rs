@@ -157,6 +157,12 @@ async fn what_cannot_start_says_why_and_what_to_do() {
     open.is_open_to_network = true;
     assert!(bind(open).await.is_ok());
 
+    let mut itself = options("http://127.0.0.1:1");
+    itself.listen = nobody().parse().unwrap();
+    itself.upstream = format!("http://localhost:{}/mcp", itself.listen.port()).parse().unwrap();
+    let error = bind(itself).await.unwrap_err().to_string();
+    assert!(error.contains("the tap itself") && error.contains("--upstream"), "{error}");
+
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();

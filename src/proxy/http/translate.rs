@@ -62,7 +62,6 @@ pub(super) async fn run(
         Speech::Http1 => {
             hyper::server::conn::http1::Builder::new()
                 .auto_date_header(false)
-                .preserve_header_case(true)
                 .serve_connection(io, service)
                 .await
         }
