@@ -146,7 +146,9 @@ class Route:
                 transport = streamable_http_client(self.url, max_sse_event_size=None)
             else:
                 command, *args = self.stdio_command
-                transport = stdio_client(StdioServerParameters(command=command, args=args, env=SERVER_ENV), errlog=stderr)
+                transport = stdio_client(
+                    StdioServerParameters(command=command, args=args, env=SERVER_ENV), errlog=stderr
+                )
             async with Client(transport, mode=self.pair.mode) as client:
                 yield client
 

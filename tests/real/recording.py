@@ -65,16 +65,16 @@ class Recording:
         return any(raw(event).startswith(b"event: endpoint") for event in self.named("sse_chunk"))
 
     def requests(self, method: str, tool: str | None = None) -> list[Message]:
-        return [m for m in self.messages if m.is_request and m.method == method and tool in (None, m.params.get("name"))]
+        return [
+            m for m in self.messages if m.is_request and m.method == method and tool in (None, m.params.get("name"))
+        ]
 
     def notifications(self, method: str) -> list[Message]:
         return [m for m in self.messages if m.method == method and not m.is_request]
 
     def answers(self, request: Message) -> list[Message]:
         """The answers to a request: the same id in the other direction."""
-        return [
-            m for m in self.messages if m.is_answer and m.dir != request.dir and m.body["id"] == request.body["id"]
-        ]
+        return [m for m in self.messages if m.is_answer and m.dir != request.dir and m.body["id"] == request.body["id"]]
 
     def progress(self, request: Message) -> list[Message]:
         token = (request.params.get("_meta") or {}).get("progressToken")
