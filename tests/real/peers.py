@@ -102,7 +102,6 @@ PAIRS = [
     Pair("everything", "stdio", LEGACY),
     Pair("everything", "http", LEGACY),
     Pair("python", "sse", LEGACY),
-    Pair("everything", "sse", LEGACY),
 ]
 
 

@@ -412,7 +412,7 @@ SCENARIOS = [
         run_refused,
         saw_refused,
         is_healthy=False,
-        is_for=lambda pair: pair.server == "everything" and pair.transport != "sse",
+        is_for=lambda pair: pair.server == "everything",
     ),
     Scenario("client leaves", run_client_leaves, saw_client_leaves),
     Scenario("server dies", run_server_dies, saw_server_dies, is_healthy=False),
