@@ -227,8 +227,8 @@ fn a_refusing_status_answers_a_call() {
     assert_eq!((call.state, call.status), (CallState::AnsweredError, Some(502)));
 }
 
-#[test]
-fn http_sse_answers_on_its_stream() {
+/// HTTP+SSE: a session on exchange 1 with an accepted request on exchange 2.
+fn http_sse() -> Script {
     let mut script = Script::default();
     script.get(0, 1, &[]).head(1, 1, 200, SSE_HEADERS);
     script.sse(2, 1, "event: endpoint\ndata: http://127.0.0.1:9/mcp?s=1\n\n");
@@ -239,9 +239,28 @@ fn http_sse_answers_on_its_stream() {
         body: Some(Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)),
     };
     script.push(3, Dir::C2s, Some(2), What::Request(head)).head(4, 2, 202, &[]).server_closed(5, Some(2));
+    script
+}
+
+#[test]
+fn http_sse_answers_on_its_stream() {
+    let mut script = http_sse();
     assert_eq!(states(&script.fold()), [("1".to_owned(), CallState::Delivered)]);
     script.sse(6, 1, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n");
     assert_eq!(states(&script.fold()), [("1".to_owned(), CallState::AnsweredOk)]);
+}
+
+#[test]
+fn an_open_call_of_http_sse_is_lost_when_the_server_ends_the_stream_and_abandoned_when_the_client_does() {
+    let lost = http_sse().server_closed(6, Some(1)).fold();
+    let abandoned = http_sse().client_closed(6, Some(1)).server_closed(7, Some(1)).fold();
+    let ends = [&lost, &abandoned].map(|model| {
+        let call = &model.calls()[0];
+        (call.state, call.client, call.server)
+    });
+    let server_gone = (CallState::Lost, ClientView::Waiting, ServerView::Gone);
+    let client_left = (CallState::AbandonedByDisconnect, ClientView::Abandoned, ServerView::Unknown);
+    assert_eq!(ends, [server_gone, client_left]);
 }
 
 /// Events of every kind, in any order and with any bytes.

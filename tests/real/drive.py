@@ -30,11 +30,13 @@ def is_complete(recording: Recording) -> None:
     assert last.get("event") == "capture_end" and last.get("complete") is True, f"ends with {last}"
 
 
-async def has_no_false_alarm(setup: Setup, path: Path) -> None:
+async def has_no_false_alarm(setup: Setup, paths: list[Path]) -> None:
     """`midwire check` finds no error in traffic that is healthy."""
-    check = await anyio.run_process([setup.midwire, "check", "--format", "json", path], check=False)
+    check = await anyio.run_process([setup.midwire, "check", "--format", "json", *paths], check=False)
     assert check.returncode in (0, 1), f"check ended with {check.returncode}: {check.stderr.decode()}"
-    errors = [f for f in json.loads(check.stdout)["findings"] if f["severity"] == "error"]
+    recordings = json.loads(check.stdout)["recordings"]
+    assert len(recordings) == len(paths)
+    errors = [f for recording in recordings for f in recording["findings"] if f["severity"] == "error"]
     assert not errors, f"false alarms: {errors}"
 
 
@@ -61,8 +63,7 @@ async def compare(scenario: Scenario, pair: Pair, setup: Setup, tag: str) -> Non
         is_complete(recording)
     scenario.saw(pair, *runs)
     if scenario.is_healthy:
-        for path in paths:
-            await has_no_false_alarm(setup, path)
+        await has_no_false_alarm(setup, paths)
 
 
 def innermost(error: BaseException) -> BaseException:

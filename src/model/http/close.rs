@@ -132,13 +132,20 @@ impl Model {
         self.see(at, Some(row), Some(idx), Sight::StreamEnded);
     }
 
-    /// HTTP+SSE: with its stream the session ends.
+    /// HTTP+SSE: with its stream the session ends. What the client left open when it went is not
+    /// lost: nobody waits for it any more.
     fn end_session(&mut self, event: &Event, at: At, row: RowIdx) {
+        if matches!(event.what, What::ClientClosed { .. }) {
+            let mut left = self.open_calls(at.scope);
+            left.retain(|idx| self.call(*idx).is_some_and(|call| call.sender == Dir::C2s));
+            for idx in left {
+                self.mark(idx, MarkKind::Disconnect, event.at, row);
+                self.see(at, Some(row), Some(idx), Sight::ClientLeft);
+                self.abandon(idx, event.at);
+            }
+        }
         let calls = self.end_scope(at, row);
         self.see(at, Some(row), None, Sight::SessionEnded { calls });
-        if event.what == (What::ClientClosed { how: None }) {
-            self.http.endpoints.retain(|_, scope| *scope != at.scope);
-        }
     }
 
     /// The number of an exchange is used again without an end in between.
