@@ -9,20 +9,13 @@ round. Exit 0: every "must" is met, 1: one is missed, 2: something is not there.
 """
 
 import json
-import os
-import pathlib
-import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
-WIREBENCH = os.environ.get("WIREBENCH", shutil.which("wirebench") or "")
-CORE = os.environ.get("CORE", "1")
+from rows import CORE, TARGET, WIREBENCH, are_built, judge, median
 
 CASES = {
     "json": ["http-client", "--payload", "200", "--requests", "5000"],
@@ -114,10 +107,6 @@ def measure(arms, rounds):
     return seen
 
 
-def median(seen, figure):
-    return statistics.median(figure(one) for one in seen)
-
-
 def added(seen, case, arm, field, quantile):
     return median(seen, lambda one: one[case][arm][field][quantile] - one[case]["direct"][field][quantile])
 
@@ -145,20 +134,14 @@ def table(seen, slow):
 
 
 def main():
-    if not WIREBENCH or not (TARGET / "examples" / "floor-http").exists() or not (TARGET / "midwire").exists():
+    if not are_built("examples/floor-http"):
         print(__doc__, file=sys.stderr)
         return 2
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     seen = with_arms(lambda arms: measure(arms, rounds))
     # Fresh processes, whose memory has not grown before.
     slow = with_arms(lambda arms: {arm: arms.slow(arm) for arm in ["direct", "tap"]})
-    is_met = True
-    for job, figure, must, aim, is_more_better in table(seen, slow):
-        meets = (lambda limit: figure >= limit) if is_more_better else (lambda limit: figure <= limit)
-        verdict = "aim" if meets(aim) else "must" if meets(must) else "MISSED"
-        is_met &= verdict != "MISSED"
-        print(f"{job:<46} {figure:8.2f}   must {must:<5} aim {aim:<5} {verdict}")
-    return 0 if is_met else 1
+    return 0 if judge(table(seen, slow)) else 1
 
 
 if __name__ == "__main__":
