@@ -26,6 +26,7 @@ mod overview;
 mod pairing;
 mod stdio;
 mod track;
+mod view;
 
 pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, Race, ServerView};
 pub use message::Kinds;
@@ -34,6 +35,7 @@ pub use row::{Coding, Row, RowIdx, RowKind, Source};
 pub use scope::{Peer, Process, Scope, ScopeIdx};
 pub use seen::{FrameFault, Seen, Sight};
 pub use track::bytes_of;
+pub use view::{CallView, RowView};
 
 use std::collections::HashMap;
 

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{Judged, capture_word};
 use crate::rules::catalogue;
+use crate::spec::era::Era;
 
 /// Version of the form. Members may be added under the same number; none changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -77,7 +78,7 @@ fn one_finding<'a>(judged: &Judged<'_>, finding: &'a crate::rules::Finding) -> O
     OneFinding {
         rule: finding.rule,
         severity: finding.severity.as_str(),
-        era: finding.era.map(|era| era.as_str()),
+        era: finding.era.map(Era::as_str),
         blame: finding.blame.as_str(),
         ids,
         evidence: &finding.evidence,
