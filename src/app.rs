@@ -1,5 +1,6 @@
 //! Wires the rooms together: threads, tasks, channels, shutdown. Knows every room but `cli`.
 
+pub mod check;
 pub mod demo;
 pub mod session;
 pub mod taps;

@@ -6,6 +6,7 @@
 
 mod args;
 mod call;
+mod check;
 mod ls;
 mod serve;
 mod tap;
@@ -51,6 +52,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
         Command::Stdio(args) => tap::stdio(&args),
         Command::Http(args) => tap::http(&args),
         Command::Ls(args) => ls::ls(&args),
+        Command::Check(args) => check::check(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Call(args) => call::call(&args),
     }
