@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn the_environment_is_asked_in_the_stated_order() {
-        let cases: [(&'static [(&str, &str)], bool, Depth); 10] = [
+        type Environment = &'static [(&'static str, &'static str)];
+        let cases: [(Environment, bool, Depth); 10] = [
             (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1"), ("COLORTERM", "truecolor")], true, Depth::None),
             (&[("NO_COLOR", ""), ("COLORTERM", "truecolor")], true, Depth::True),
             (&[("COLORTERM", "truecolor")], false, Depth::None),
