@@ -70,22 +70,28 @@ struct Case {
     answer: Value,
 }
 
+/// A recording, folded and judged to its end.
+fn judged(path: &Path) -> (Model, Vec<Finding>) {
+    let mut recording = Recording::open(path).unwrap();
+    let (mut model, mut judge) = (Model::new(), Judge::new());
+    let mut idx = 0;
+    while let Some((event, _)) = recording.next().unwrap() {
+        model.fold(&event, idx);
+        judge.look(&model);
+        idx += 1;
+    }
+    model.cut();
+    judge.look(&model);
+    (model, judge.findings().to_vec())
+}
+
 impl Case {
     fn open(path: &Path) -> Case {
-        let mut recording = Recording::open(path).unwrap();
-        let (mut model, mut judge) = (Model::new(), Judge::new());
-        let mut idx = 0;
-        while let Some((event, _)) = recording.next().unwrap() {
-            model.fold(&event, idx);
-            judge.look(&model);
-            idx += 1;
-        }
-        model.cut();
-        judge.look(&model);
+        let (model, findings) = judged(path);
         let answer = fs::read_to_string(path.with_extension("expect.json")).unwrap();
         Case {
             name: path.file_stem().unwrap().to_string_lossy().into_owned(),
-            findings: judge.findings().to_vec(),
+            findings,
             model,
             answer: serde_json::from_str(&answer).unwrap(),
         }
@@ -153,6 +159,22 @@ fn clean_cases_are_left_in_peace_and_nothing_forbidden_is_found() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The recordings that ship with the source are of healthy peers: nothing above a hint.
+#[test]
+fn healthy_recordings_are_left_in_peace() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut seen = 0;
+    for path in paths.filter(|path| path.to_string_lossy().ends_with(".mw.jsonl")) {
+        let (model, findings) = judged(&path);
+        let bad: Vec<_> = findings.iter().filter(|finding| finding.severity > Severity::Hint).collect();
+        assert!(bad.is_empty(), "{}: {bad:#?}", path.display());
+        assert!(!model.calls().is_empty(), "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen > 0);
 }
 
 #[test]

@@ -105,7 +105,10 @@ impl Model {
         match what {
             What::Queue(_) => self.push_row(at, RowKind::Queue, None, None, None),
             What::Inject { what, target, .. } => {
-                self.inject(event);
+                // A rewritten address changes no call; everything else does.
+                if what != "rewrite" {
+                    self.inject(event);
+                }
                 let detail = self.names.detail(&format!("{what} {target}"));
                 self.push_row(at, RowKind::Inject, None, detail, None)
             }

@@ -18,7 +18,7 @@ use super::track::Piece;
 use super::{Model, Name, Source};
 use crate::event::{Dir, Event, Headers, RequestHead, Transport};
 use crate::spec::era::Era;
-use crate::wire::jsonrpc::{self, Frame};
+use crate::wire::jsonrpc::{self, Envelope, Frame};
 use exchange::{Answer, Body, Exchange};
 
 /// Everything HTTP that is under way.
@@ -128,10 +128,12 @@ impl Model {
     /// A whole request body.
     fn request_body(&mut self, at: At, body: &[u8], method: &str, path: &str) {
         match jsonrpc::read(body) {
-            Frame::Message(envelope) => {
+            // An object without any member of ours is another protocol's, such as a registration
+            // with an authorisation server.
+            Frame::Message(envelope) if is_ours(&envelope) => {
                 self.message(at, &envelope);
             }
-            Frame::Batch(items) => {
+            Frame::Batch(items) if items.iter().any(is_ours) => {
                 self.batch(at, &items);
             }
             other => {
@@ -248,12 +250,9 @@ impl Model {
         let call = exchange.calls.first().copied();
         let Some((source, first)) = body.place() else { return };
         let at = At { dir: Dir::S2c, ..at.frame(source, first) };
-        let row = match jsonrpc::read(&body.bytes) {
-            Frame::Message(envelope) if !envelope.members.is_empty() => {
-                let is_message = envelope.member("jsonrpc").is_some();
-                if is_message { self.message(at, &envelope) } else { self.odd_body(at, call, &body) }
-            }
-            Frame::Batch(items) => self.batch(at, &items),
+        match jsonrpc::read(&body.bytes) {
+            Frame::Message(envelope) if envelope.member("jsonrpc").is_some() => self.message(at, &envelope),
+            Frame::Batch(items) if items.iter().any(is_ours) => self.batch(at, &items),
             Frame::NotUtf8 { .. } => {
                 let row = self.odd_body(at, call, &body);
                 self.see_fault(at, row, FrameFault::NotUtf8);
@@ -261,7 +260,6 @@ impl Model {
             }
             _ => self.odd_body(at, call, &body),
         };
-        let _ = row;
     }
 
     fn odd_body(&mut self, at: At, call: Option<CallIdx>, body: &Body) -> RowIdx {
@@ -286,6 +284,11 @@ impl Model {
             }
         }
     }
+}
+
+/// Whether an object is a JSON-RPC message, well formed or not.
+fn is_ours(envelope: &Envelope<'_>) -> bool {
+    envelope.member("jsonrpc").is_some() || envelope.member("method").is_some()
 }
 
 /// Path and query of a URL or of a request target.
