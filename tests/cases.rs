@@ -1,6 +1,10 @@
 //! Recordings with known answers, folded and judged: what must be found, what must not be, and
 //! clean ones left in peace. They lie beside the checkout; where they do not, this test says so.
-#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the test functions")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests stand outside the test functions; the score is printed"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;
