@@ -41,7 +41,7 @@ seen.aborted = await call("count", { steps: 40, delay_ms: 25, key: "b" }, { sign
     () => "answered",
     (error) => error.name,
 );
-seen.steps = steps;
+seen.steps = steps.slice(0, 3); // More may be on the way.
 seen.fate = (await call("fate", { key: "b" })).content[0].text;
 await client.close();
 console.log(JSON.stringify(seen));

@@ -146,7 +146,7 @@ async def run_cancel(route: Route) -> object:
         after = await call(client, route.tools.echo("after"))
         return {
             "cancelled": scope.cancelled_caught,
-            "seen": steps.seen,
+            "seen": steps.seen[:3],  # more may be on the way
             "fate": await fate(client, route.pair, "c"),
             "after": after,
         }
