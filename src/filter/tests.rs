@@ -118,6 +118,18 @@ fn a_filter_prints_in_its_plainest_form() {
     }
 }
 
+#[test]
+fn every_field_and_word_is_documented() {
+    let page = include_str!("../../docs/filter.md");
+    for name in Field::names().chain(Is::ALL.iter().map(|(_, name)| *name)) {
+        assert!(page.contains(&format!("`{name}`")), "docs/filter.md lacks {name}");
+    }
+    let examples = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    for example in examples.lines() {
+        assert!(Filter::parse(example).is_ok(), "{example}");
+    }
+}
+
 fn any_expr() -> impl Strategy<Value = Expr> {
     let text = "[a-z\" \\\\():<>=!-]{0,8}";
     let number = any::<u32>().prop_map(i128::from);

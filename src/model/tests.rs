@@ -389,3 +389,9 @@ proptest! {
         prop_assert!(model.scopes().iter().all(|scope| scope.open_calls() == 0));
     }
 }
+
+#[test]
+fn records_stay_small() {
+    // A million rows stand in memory: a field more is a decision, not an accident.
+    assert!(size_of::<Row>() <= 104 && size_of::<Call>() <= 312 && size_of::<Mark>() <= 16);
+}
