@@ -4,3 +4,4 @@ pub mod check;
 pub mod demo;
 pub mod session;
 pub mod taps;
+pub mod viewer;

@@ -10,6 +10,7 @@ mod check;
 mod ls;
 mod serve;
 mod tap;
+mod view;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -48,9 +49,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<u8> {
-    match cli.command {
+    let Some(command) = cli.command else { return view::home(&cli.screen) };
+    match command {
+        Command::Demo(args) => view::demo(&args, &cli.screen),
+        Command::Open(args) => view::open(&args, &cli.screen),
         Command::Stdio(args) => tap::stdio(&args),
-        Command::Http(args) => tap::http(&args),
+        Command::Http(args) => tap::http(&args, &cli.screen),
         Command::Ls(args) => ls::ls(&args),
         Command::Check(args) => check::check(&args),
         Command::Serve(args) => serve::serve(&args),

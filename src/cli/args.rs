@@ -25,17 +25,21 @@ Exit codes: 0 clean, 1 findings, 2 usage or set-up, 3 internal; `stdio`: the ser
 )]
 pub(super) struct Cli {
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: Option<Command>,
     #[command(flatten)]
     pub(super) screen: Screen,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Show midwire at work: reference client, tap and server in one process, offline
+    Demo(DemoArgs),
     /// Tap a stdio server: stands where the client has the server's command
     Stdio(StdioArgs),
     /// Tap an HTTP server: a reverse proxy on loopback, with the viewer when on a terminal
     Http(HttpArgs),
+    /// Open recordings in the viewer
+    Open(OpenArgs),
     /// List running taps and saved recordings
     Ls(LsArgs),
     /// Judge recordings: what went wrong, who was at fault, by which rule
@@ -55,6 +59,44 @@ pub(super) struct Screen {
     /// Draw with ASCII characters only
     #[arg(long, global = true)]
     pub(super) ascii: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  midwire demo
+  midwire demo --headless --speed 4 --record tour.mw.jsonl
+
+Without a terminal it runs the tour once, says what it does, and ends.")]
+pub(super) struct DemoArgs {
+    /// Pace of the tour: 2 is twice as fast
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = positive)]
+    pub(super) speed: f64,
+    /// No screen: run the tour once, say what it does, and end
+    #[arg(long)]
+    pub(super) headless: bool,
+    /// Where the recording goes; `off`: nowhere (needs --headless)
+    #[arg(long, value_name = "FILE|off")]
+    pub(super) record: Option<String>,
+}
+
+impl Default for DemoArgs {
+    fn default() -> DemoArgs {
+        DemoArgs { speed: 1.0, headless: false, record: None }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  midwire open session.mw.jsonl
+  zstdcat old.mw.jsonl.zst | midwire open -
+
+Several recordings are shown as one, in the order given.")]
+pub(super) struct OpenArgs {
+    /// Recordings; `-`: standard input
+    #[arg(required = true, value_name = "TRACE")]
+    pub(super) traces: Vec<PathBuf>,
 }
 
 /// What both kinds of tap take.
@@ -125,8 +167,6 @@ pub(super) struct HttpArgs {
     pub(super) rewrite_origin: bool,
     #[command(flatten)]
     pub(super) tap: TapArgs,
-    #[command(flatten)]
-    pub(super) screen: Screen,
 }
 
 #[derive(Debug, Args)]
@@ -285,6 +325,13 @@ pub(super) struct CallArgs {
     /// The server's command and its arguments, instead of --url
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<String>,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err(format!("{text} is not a number above 0")),
+    }
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

@@ -1,9 +1,12 @@
 //! `midwire stdio` and `midwire http`.
 
-use super::args::{HttpArgs, StdioArgs, TapArgs};
-use super::{CLEAN, say};
+use std::io::IsTerminal as _;
+
+use super::args::{HttpArgs, Screen, StdioArgs, TapArgs};
+use super::{CLEAN, say, view};
 use crate::app::session::{About, Record};
 use crate::app::taps;
+use crate::app::viewer::{self, Target};
 use crate::proxy::http::{HttpOptions, Upstream};
 use crate::proxy::stdio;
 use crate::time::Ms;
@@ -26,8 +29,8 @@ pub(super) fn stdio(args: &StdioArgs) -> anyhow::Result<u8> {
     Ok(u8::try_from(status & 0xff).unwrap_or(u8::MAX))
 }
 
-/// Runs the HTTP tap.
-pub(super) fn http(args: &HttpArgs) -> anyhow::Result<u8> {
+/// Runs the HTTP tap, with a screen where there is one and something to show.
+pub(super) fn http(args: &HttpArgs, screen: &Screen) -> anyhow::Result<u8> {
     let upstream: Upstream = args.upstream.parse()?;
     let options = HttpOptions {
         upstream,
@@ -52,9 +55,15 @@ pub(super) fn http(args: &HttpArgs) -> anyhow::Result<u8> {
         (None, None) => {}
     }
     say(&format!("give clients {} (passed on to {})", tap.client_url, args.upstream));
-    tap.wait_for_signal()?;
+    let code = match tap.recording.clone() {
+        Some(recording) if !args.headless && std::io::stdout().is_terminal() => {
+            let welcome = format!("give clients {} (passed on to {})", tap.client_url, args.upstream);
+            viewer::run(Target::OwnTap { recording, welcome }, &view::looks(screen)).map(view::code)
+        }
+        _ => tap.wait_for_signal().map(|()| CLEAN),
+    };
     tap.stop();
-    Ok(CLEAN)
+    code
 }
 
 fn about(args: &TapArgs) -> About {
