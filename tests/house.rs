@@ -1,4 +1,5 @@
-//! What a visitor finds at the top level (M-002).
+//! What a visitor finds at the top level, and that the crates which the project promises are
+//! really used (M-001, M-002).
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the test functions")]
 
 use std::fs;
@@ -30,6 +31,23 @@ fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Code that ships: no test files, nothing behind a file's test module, no comments.
+fn shipped_code() -> String {
+    let mut code = String::new();
+    for path in files("src", ".rs") {
+        if path.ends_with("tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(path).unwrap();
+        let shipped = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        for line in shipped.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            code.push_str(line);
+            code.push('\n');
+        }
+    }
+    code
+}
+
 #[test]
 fn the_top_level_holds_what_the_readme_shows() {
     for name in ["Cargo.toml", "src", "themes", "recordings", "tests", "README.md"] {
@@ -54,5 +72,18 @@ fn every_theme_and_every_recording_loads() {
             events += 1;
         }
         assert!(events > 0, "{} is empty", path.display());
+    }
+}
+
+#[test]
+fn the_promised_crates_are_used_by_code_that_ships() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let dependencies = manifest.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap();
+    let code = shipped_code();
+    for name in ["ratatui", "crossterm", "tokio", "serde_json", "hyper", "chrono"] {
+        let is_listed = dependencies.lines().any(|line| line.starts_with(&format!("{name} =")));
+        assert!(is_listed, "{name} is no dependency");
+        let path = format!("{}::", name.replace('-', "_"));
+        assert!(code.contains(&path), "no code that ships uses {name}");
     }
 }

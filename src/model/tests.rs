@@ -244,12 +244,13 @@ fn http_sse() -> Script {
 
 #[test]
 fn bodies_of_other_protocols_are_no_messages() {
+    use RowKind::{HttpBody, HttpHead, HttpRequest, ServerClosed};
+
     let mut script = Script::default();
     script.post(0, 1, &[], r#"{"redirect_uris":["http://127.0.0.1/cb"],"client_name":"x"}"#);
     script.head(1, 1, 201, &[("content-type", "application/json")]).body(2, 1, r#"{"client_id":"y"}"#);
     script.server_closed(3, Some(1));
     let kinds: Vec<_> = script.fold().rows().iter().map(|row| row.kind).collect();
-    use RowKind::{HttpBody, HttpHead, HttpRequest, ServerClosed};
     assert_eq!(kinds, [HttpRequest, HttpHead, HttpBody, ServerClosed]);
 }
 
