@@ -39,22 +39,37 @@ fn midwire(words: &[String], state: &Path) -> Command {
     command
 }
 
-/// Starts a command that goes on, and reads the first URL that it tells on standard error.
-fn started(words: &[String], state: &Path) -> (Child, String) {
-    let mut child = midwire(words, state).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut told = String::new();
-    loop {
-        let mut line = String::new();
-        assert!(said.read_line(&mut line).unwrap() > 0, "{words:?} ended: {told}");
-        told.push_str(&line);
-        let url = line.split_whitespace().find(|word| word.starts_with("http://127.0.0.1"));
-        if let Some(url) = url.filter(|_| line.contains("serving") || line.contains("give clients")) {
-            let url = url.to_owned();
-            // Whatever it says later must not stop it.
-            std::thread::spawn(move || said.read_to_end(&mut Vec::new()));
-            return (child, url);
+/// A command that goes on until it is dropped.
+struct Started {
+    child: Child,
+    /// The first URL that it told on standard error.
+    url: String,
+}
+
+impl Started {
+    fn new(words: &[String], state: &Path) -> Started {
+        let child = midwire(words, state).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut started = Started { child, url: String::new() };
+        let mut said = BufReader::new(started.child.stderr.take().unwrap());
+        let mut told = String::new();
+        while started.url.is_empty() {
+            let mut line = String::new();
+            assert!(said.read_line(&mut line).unwrap() > 0, "{words:?} ended: {told}");
+            told.push_str(&line);
+            let is_address = line.contains("serving") || line.contains("give clients");
+            let url = line.split_whitespace().find(|word| word.starts_with("http://127.0.0.1"));
+            started.url = url.filter(|_| is_address).unwrap_or_default().to_owned();
         }
+        // Whatever it says later must not stop it.
+        std::thread::spawn(move || said.read_to_end(&mut Vec::new()));
+        started
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }
 
@@ -66,11 +81,6 @@ fn moved(words: &[String], url: &str) -> Vec<String> {
         other => other.to_owned(),
     });
     moved.collect()
-}
-
-fn end(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 #[test]
@@ -86,16 +96,16 @@ fn the_readme_has_commands_for_each_use() {
 fn commands_that_end_by_themselves_end_well() {
     let state = tempfile::tempdir().unwrap();
     let serve: Vec<String> = ["serve", "http", "--listen", "127.0.0.1:0"].map(str::to_owned).into();
-    let (server, url) = started(&serve, state.path());
+    let server = Started::new(&serve, state.path());
     for words in commands() {
         let name = words.first().map_or("", String::as_str);
         if !matches!(name, "ls" | "check" | "call") {
             continue;
         }
-        let words: Vec<String> = moved(&words, &url).iter().flat_map(|word| expanded(word)).collect();
+        let words: Vec<String> = moved(&words, &server.url).iter().flat_map(|word| expanded(word)).collect();
         let done = midwire(&words, state.path()).output().unwrap();
         // A call that the README cancels has no answer, which is exit code 1.
-        let expected = if words.iter().any(|word| word == "--cancel-after") { 1 } else { 0 };
+        let expected = i32::from(words.iter().any(|word| word == "--cancel-after"));
         assert_eq!(
             done.status.code(),
             Some(expected),
@@ -103,7 +113,6 @@ fn commands_that_end_by_themselves_end_well() {
             String::from_utf8_lossy(&done.stderr)
         );
     }
-    end(server);
 }
 
 #[test]
@@ -119,9 +128,8 @@ fn commands_that_go_on_start_and_say_where() {
             }
             _ => continue,
         };
-        let (child, url) = started(&words, state.path());
+        let url = Started::new(&words, state.path()).url.clone();
         assert!(url.ends_with("/mcp"), "{words:?}: {url}");
-        end(child);
     }
 }
 
