@@ -16,6 +16,9 @@ const PREVIEW_FROM: u16 = 30;
 /// From this width on, the messages of a call stand beside the chosen one.
 const BESIDE_FROM: u16 = 100;
 
+/// Lines that the list keeps, with its column names.
+const LIST_LINES: u16 = 4;
+
 /// What decides the layout beside the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wish {
@@ -81,6 +84,8 @@ pub(super) fn areas(size: (u16, u16), wish: Wish) -> Areas {
     areas.tabs = from_top(1);
     areas.filter = from_top(u16::from(wish.filter));
     let mut from_bottom = |lines: u16| {
+        // The list and its column names come first.
+        let lines = lines.min(bottom.saturating_sub(top + LIST_LINES));
         bottom -= lines;
         Rect::new(0, bottom, width, lines)
     };
@@ -94,7 +99,8 @@ pub(super) fn areas(size: (u16, u16), wish: Wish) -> Areas {
         areas.detail = Rect::new(0, top, width, middle);
         return areas;
     }
-    let below = if wish.preview { middle - (middle * wish.split.clamp(20, 80) / 100).max(4) } else { 0 };
+    let above = (middle * wish.split.clamp(20, 80) / 100).max(LIST_LINES);
+    let below = if wish.preview { middle.saturating_sub(above) } else { 0 };
     areas.columns = Rect::new(0, top, width, 1);
     areas.list = Rect::new(0, top + 1, width, middle.saturating_sub(below + 1));
     areas.detail = Rect::new(0, bottom - below, width, below);
