@@ -31,6 +31,8 @@ mod prompt;
 mod session;
 mod state;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod text;
 mod top;
 mod units;

@@ -98,6 +98,10 @@ fn question(state: &State) -> Option<String> {
 }
 
 fn prompt_line(prompt: &Prompt, width: u16, ink: &Ink<'_>) -> Line<'static> {
+    if let (true, Verdict::Invalid { column, why }) = (prompt.is_filter(), prompt.verdict()) {
+        let text = format!(" column {column}: {why}");
+        return Line::from(Span::styled(ink.charset.fit(&text, usize::from(width)), ink.style(Role::Error)));
+    }
     if prompt.is_filter() {
         let text = " enter puts it in force, empty takes it away   tab show only or mark   esc back   e.g. method:tools/call -state:ok dur>2s";
         return Line::from(ink.span(text, Role::Muted));

@@ -64,9 +64,7 @@ pub(super) fn answer(model: &Model, call: &Call, now: Mono) -> String {
     let took = span(duration_ns(call, now));
     match call.state {
         CallState::Delivered => {
-            format!(
-                "waiting for the {answerer} since {took}; nothing has come back; the {answerer} acts next"
-            )
+            format!("waiting for the {answerer} since {took}; nothing back yet; the {answerer} acts next")
         }
         CallState::Progressing => {
             format!("the {answerer} is at work since {took}{}; the {answerer} acts next", progress(call, now))

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{MissedTickBehavior, Sleep, interval, sleep};
@@ -103,11 +103,10 @@ pub async fn run(
             _ = resumed.recv() => desk.resume()?,
             () = std::future::ready(()), if has_work => {}
         }
+        // Not the keys: their stream remembers who asked first, and must only be asked above.
         while desk.queue.len() < TAKEN_AT_ONCE {
             if let Ok(msg) = feeds.other.try_recv() {
                 desk.take(msg);
-            } else if let Some(Some(Ok(input))) = keys.next().now_or_never() {
-                desk.take_input(input);
             } else if let Some(msg) = wants_events.then(|| feeds.events.try_recv().ok()).flatten() {
                 desk.take(msg);
             } else {

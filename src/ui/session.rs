@@ -4,8 +4,8 @@ use super::filtering::Filter;
 use super::msg::{Facts, Feed, Recording};
 use super::outcome::{self, Outcome};
 use super::pick::{Mode, Pick};
-use crate::event::Event;
-use crate::model::{CallIdx, Capture, Model, RowIdx, RowKind, Sight};
+use crate::event::{Event, What};
+use crate::model::{CallIdx, Capture, Model, RowIdx, Sight};
 use crate::rules::{Finding, Judge};
 use crate::time::Mono;
 
@@ -70,8 +70,8 @@ pub(super) struct Session {
     pub mode: Mode,
     /// The order of the calls.
     pub sort: (Column, bool),
-    /// The newest note.
-    pub caption: Option<RowIdx>,
+    /// The newest note, whole.
+    pub caption: Option<String>,
     /// Times are counted from here.
     pub reference: Mono,
     judge: Judge,
@@ -106,7 +106,6 @@ impl Session {
     pub(super) fn fold(&mut self, events: &[Event]) -> bool {
         let mut changed = Vec::new();
         for event in events {
-            let row_count = self.model.rows().len();
             self.model.fold(event, self.events);
             self.events = self.events.saturating_add(1);
             self.judge.look(&self.model);
@@ -119,10 +118,8 @@ impl Session {
                     changed.extend(calls);
                 }
             }
-            let fresh = self.model.rows().iter().enumerate().skip(row_count);
-            let note = fresh.filter(|(_, row)| row.kind == RowKind::Mark).last();
-            if let Some((idx, _)) = note {
-                self.caption = u32::try_from(idx).ok().map(RowIdx);
+            if let What::Mark(text) = &event.what {
+                self.caption = Some(text.clone());
             }
         }
         self.recheck(&changed);

@@ -230,9 +230,7 @@ impl State {
     /// The newest note of the session.
     #[must_use]
     pub(super) fn caption(&self) -> Option<&str> {
-        let session = self.session.as_ref()?;
-        let row = session.model.row(session.caption?)?;
-        row.detail.map(|name| session.model.text(name))
+        self.session.as_ref()?.caption.as_deref()
     }
 
     /// Lines of the newest note that are shown.

@@ -127,7 +127,8 @@ pub(super) fn filter(state: &State, ink: &Ink<'_>) -> Line<'static> {
         let (said, role) = match prompt.verdict() {
             Verdict::Empty => ("empty: shows everything".to_owned(), Role::Muted),
             Verdict::Valid => ("VALID".to_owned(), Role::Ok),
-            Verdict::Invalid { column, why } => (format!("INVALID at {column}: {why}"), Role::Error),
+            // Why is said on the line of keys, which has the room.
+            Verdict::Invalid { column, .. } => (format!("INVALID at {column}"), Role::Error),
         };
         let right =
             vec![ink.span(&format!("{said}  "), role), ink.span(&format!("tab {mode} "), Role::Muted)];

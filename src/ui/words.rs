@@ -79,7 +79,9 @@ pub(super) fn transport(transport: Option<Transport>) -> &'static str {
 /// What a row is about: method and detail.
 #[must_use]
 pub(super) fn subject(model: &Model, row: &Row, ink: &Ink<'_>) -> String {
-    let method = row.method.map(|name| model.text(name));
+    // What a row is stands before this, so a method that says the same again is left out.
+    let is_said = row.kind == RowKind::Progress && row.detail.is_some();
+    let method = row.method.filter(|_| !is_said).map(|name| model.text(name));
     let detail = row.detail.map(|name| model.text(name));
     let text = match (method, detail) {
         (Some(method), Some(detail)) => format!("{method} {detail}"),
