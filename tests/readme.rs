@@ -58,7 +58,7 @@ impl Started {
             told.push_str(&line);
             let is_address = line.contains("serving") || line.contains("give clients");
             let url = line.split_whitespace().find(|word| word.starts_with("http://127.0.0.1"));
-            started.url = url.filter(|_| is_address).unwrap_or_default().to_owned();
+            url.filter(|_| is_address).unwrap_or_default().clone_into(&mut started.url);
         }
         // Whatever it says later must not stop it.
         std::thread::spawn(move || said.read_to_end(&mut Vec::new()));
