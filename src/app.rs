@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod demo;
+pub mod log;
 pub mod session;
 pub mod taps;
 pub mod viewer;

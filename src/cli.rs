@@ -13,10 +13,12 @@ mod tap;
 mod view;
 
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::app::log;
 use args::{Cli, Command};
 
 /// Everything is as it should be.
@@ -25,6 +27,8 @@ const CLEAN: u8 = 0;
 const FINDINGS: u8 = 1;
 /// Wrong usage, unreadable input, or a set-up that does not work.
 const USAGE: u8 = 2;
+/// A fault of midwire's own.
+const INTERNAL: u8 = 3;
 
 /// Runs the program with the process's arguments.
 #[must_use]
@@ -38,7 +42,11 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    match run(cli) {
+    log::start();
+    // The terminal is the viewer's to restore; what a panic says was printed by then.
+    let ran = catch_unwind(AssertUnwindSafe(|| run(cli)));
+    let Ok(ran) = ran else { return ExitCode::from(INTERNAL) };
+    match ran {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(CLEAN),
         Err(error) => {
