@@ -195,14 +195,11 @@ fn turn_pane(state: &mut State, is_forward: bool) {
         return;
     }
     let has_preview = layout::has_room_for_preview(state.size);
+    let has_list = has_preview && !state.is_full;
     state.opened = match (state.opened, is_forward) {
-        (None, true) => Some(Part::Messages),
-        (None, false) => Some(Part::Body),
-        (Some(Part::Messages), true) => Some(Part::Body),
-        (Some(Part::Body), false) => Some(Part::Messages),
-        (Some(Part::Body), true) | (Some(Part::Messages), false) if has_preview && !state.is_full => None,
-        (Some(Part::Body), true) => Some(Part::Messages),
-        (Some(Part::Messages), false) => Some(Part::Body),
+        (Some(Part::Body), true) | (Some(Part::Messages), false) if has_list => None,
+        (None | Some(Part::Body), true) | (Some(Part::Body), false) => Some(Part::Messages),
+        (None, false) | (Some(Part::Messages), _) => Some(Part::Body),
     };
     if state.opened.is_some() {
         state.is_following = false;

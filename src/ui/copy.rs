@@ -28,18 +28,16 @@ pub(super) fn chosen(state: &mut State, chord: Chord) -> Vec<Command> {
         'r' => copies.frame,
         _ => call_line(state),
     };
-    match text {
-        Some(text) => vec![Command::Copy { text, what: (*what).to_owned() }],
-        None => {
-            let hint = match letter {
-                'v' | 'k' | 'p' => "open a message first and choose a line of its tree",
-                'r' => "open a message first",
-                _ => "no call is selected",
-            };
-            tell(state, &format!("no {what} here: {hint}"));
-            Vec::new()
-        }
+    if let Some(text) = text {
+        return vec![Command::Copy { text, what: (*what).to_owned() }];
     }
+    let hint = match letter {
+        'v' | 'k' | 'p' => "open a message first and choose a line of its tree",
+        'r' => "open a message first",
+        _ => "no call is selected",
+    };
+    tell(state, &format!("no {what} here: {hint}"));
+    Vec::new()
 }
 
 /// The selected call in one line, as one would paste it into a message to somebody.

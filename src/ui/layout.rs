@@ -21,6 +21,7 @@ const LIST_LINES: u16 = 4;
 
 /// What decides the layout beside the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a part of the screen of its own")]
 pub(super) struct Wish {
     /// A line for the filter is needed.
     pub filter: bool,

@@ -5,6 +5,7 @@ use super::units::span;
 use crate::config::theme::Role;
 use crate::event::{Dir, Transport};
 use crate::model::{Call, CallState, Model, Race};
+use crate::spec::era::Era;
 use crate::time::Mono;
 
 /// The outcome of a call in a word of at most six letters, a glyph, and a role.
@@ -83,7 +84,7 @@ pub(super) fn answer(model: &Model, call: &Call, now: Mono) -> String {
             format!("cancelled by the {asker} after {took}{reason}{}", late(call))
         }
         CallState::AbandonedByDisconnect => {
-            let is_cancel = call.transport == Transport::Http && call.era.is_none_or(|era| era.is_modern());
+            let is_cancel = call.transport == Transport::Http && call.era.is_none_or(Era::is_modern);
             let meaning =
                 if is_cancel { ", which is the cancel signal here" } else { "; that alone cancels nothing" };
             format!("the {asker} left after {took}{meaning}{}", late(call))

@@ -114,6 +114,7 @@ pub(super) struct Notice {
 
 /// Everything the viewer remembers.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct State {
     pub(super) keys: KeyMap,
     pub(super) charset: Charset,

@@ -33,8 +33,8 @@ impl Stage {
     }
 
     fn with(size: (u16, u16), charset: Charset) -> Stage {
-        let state = State::new(KeyMap::default(), charset, false);
-        let mut stage = Stage { state, size, events: Vec::new(), asked: Vec::new() };
+        let viewer = State::new(KeyMap::default(), charset, false);
+        let mut stage = Stage { state: viewer, size, events: Vec::new(), asked: Vec::new() };
         stage.tell(Msg::Resize(size.0, size.1));
         stage
     }
@@ -177,7 +177,8 @@ fn fates() -> Script {
     script.server_closed(2011, Some(3));
     script.post(3200, 4, JSON, &call(4, "slow")).head(3250, 4, 200, SSE).sse(3600, 4, &progress(4, 1));
     script.client_closed(4000, Some(4));
-    script.post(4100, 5, JSON, &call(5, "evil \\u001b[31m\\u202ename"));
+    script.post(4100, 5, JSON, &call(5, "evil \\u001b[31m\\u202ename")).head(4150, 5, 200, SSE);
+    script.sse(4200, 5, "data: {\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}\n\n");
     script
 }
 
@@ -355,7 +356,9 @@ fn every_key_is_harmless_on_every_view_at_every_size() {
                     stage.keys(view);
                     for key in KeyMap::default().keys_of(*action) {
                         let chords = Chord::parse_sequence(&key).unwrap_or_default();
-                        chords.into_iter().for_each(|chord| stage.press(chord));
+                        for chord in chords {
+                            stage.press(chord);
+                        }
                     }
                     stage.screen();
                 }

@@ -16,6 +16,7 @@ pub struct Charset {
 
 impl Charset {
     /// The text with everything that is not plain to see replaced by something that is.
+    #[must_use]
     pub fn clean(self, text: &str) -> Cow<'_, str> {
         if text.chars().all(|c| self.is_plain(c)) {
             return Cow::Borrowed(text);
@@ -37,7 +38,10 @@ impl Charset {
         } else if let Some(symbol) = control_symbol(c).filter(|_| !self.is_ascii) {
             out.push(symbol);
         } else {
-            out.push_str(&format!("<{:X}>", c as u32));
+            out.push('<');
+            let digits = format!("{:X}", c as u32);
+            out.push_str(&digits);
+            out.push('>');
         }
     }
 

@@ -11,6 +11,10 @@ use super::session::Session;
 use super::state::{State, View};
 use super::{units, words};
 use crate::config::theme::Role;
+use crate::spec::era::Era;
+
+/// Below this width there is no room for counts of nothing.
+const NARROW: u16 = 100;
 
 /// The first line: the session, its era, its recording.
 pub(super) fn header(state: &State, ink: &Ink<'_>) -> Line<'static> {
@@ -49,8 +53,8 @@ fn feed(feed: Feed) -> (&'static str, Role) {
 
 /// The era of the newest call that has one.
 fn era(session: &Session) -> Option<&'static str> {
-    let calls = session.model.calls().iter().rev().take(64);
-    calls.filter_map(|call| call.era).next().map(|era| era.as_str())
+    let mut calls = session.model.calls().iter().rev().take(64);
+    calls.find_map(|call| call.era).map(Era::as_str)
 }
 
 /// Size and health of the recording.
@@ -91,15 +95,15 @@ pub(super) fn tabs(state: &State, ink: &Ink<'_>) -> Line<'static> {
         left.push(ink.span(&text, role));
     }
     let right = match state.session.as_ref().filter(|_| state.view != View::Home) {
-        Some(session) => counts(session, ink),
+        Some(session) => counts(session, state.size.0 < NARROW, ink),
         None => Vec::new(),
     };
     paint::two_sided(left, right, state.size.0, ink)
 }
 
-fn counts(session: &Session, ink: &Ink<'_>) -> Vec<Span<'static>> {
+/// The counts; a narrow screen leaves out what did not happen.
+fn counts(session: &Session, is_narrow: bool, ink: &Ink<'_>) -> Vec<Span<'static>> {
     let counts = session.model.overview().counts;
-    let mut spans = Vec::new();
     let all = [
         (counts.calls, "calls", Role::Text),
         (counts.open, "open", Role::Open),
@@ -107,15 +111,13 @@ fn counts(session: &Session, ink: &Ink<'_>) -> Vec<Span<'static>> {
         (counts.late, "late", Role::Late),
         (counts.lost, "lost", Role::Error),
     ];
-    for (n, what, role) in all {
+    let mut spans = Vec::new();
+    for (n, what, role) in all.into_iter().filter(|(n, ..)| *n > 0 || !is_narrow) {
         let role = if n == 0 { Role::Faint } else { role };
-        spans.push(ink.span(&format!("{what} {}  ", units::count(n)), role));
+        let gap = if spans.is_empty() { "" } else { "  " };
+        spans.push(ink.span(&format!("{gap}{what} {}", units::count(n)), role));
     }
-    spans.pop();
-    if let Some((n, what, role)) = all.last() {
-        let role = if *n == 0 { Role::Faint } else { *role };
-        spans.push(ink.span(&format!("{what} {} ", units::count(*n)), role));
-    }
+    spans.push(Span::raw(" "));
     spans
 }
 

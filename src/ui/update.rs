@@ -253,14 +253,14 @@ fn submit(state: &mut State) -> Vec<Command> {
             }
         },
         Kind::Command if text.is_empty() => Vec::new(),
-        Kind::Command => match Action::from_name(&text) {
-            Some(action) => act::act(state, action, None),
-            None => {
-                let text = format!("no action `{text}`; tab completes, ? lists them");
-                state.notice = Some(Notice { text, is_trouble: true });
-                Vec::new()
+        Kind::Command => {
+            if let Some(action) = Action::from_name(&text) {
+                return act::act(state, action, None);
             }
-        },
+            let text = format!("no action `{text}`; tab completes, ? lists them");
+            state.notice = Some(Notice { text, is_trouble: true });
+            Vec::new()
+        }
     }
 }
 

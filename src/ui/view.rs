@@ -27,10 +27,14 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     frame.render_widget(top::tabs(state, &ink), areas.tabs);
     frame.render_widget(top::filter(state, &ink), areas.filter);
     match (state.view, &state.session) {
-        (View::Calls, Some(session)) => calls::draw(state, session, areas.columns, areas.list, &ink, frame),
-        (View::Stream, Some(session)) => stream::draw(state, session, areas.columns, areas.list, &ink, frame),
+        (View::Calls, Some(session)) => {
+            calls::draw(state, session, areas.columns, areas.list, &ink, frame);
+        }
+        (View::Stream, Some(session)) => {
+            stream::draw(state, session, areas.columns, areas.list, &ink, frame);
+        }
         (View::Findings, Some(session)) => {
-            findings::draw(state, session, areas.columns, areas.list, &ink, frame)
+            findings::draw(state, session, areas.columns, areas.list, &ink, frame);
         }
         _ => home::draw(state, areas.columns, areas.list, &ink, frame),
     }

@@ -255,8 +255,8 @@ mod tests {
         let cases = [
             (r#"{"a":1,"#, 2, 7, "the text breaks off"),
             (r#"{"a" 1}"#, 1, 5, "a colon is missing"),
-            (r#"[1 2]"#, 2, 3, "a comma or the end is missing"),
-            (r#"[1,]"#, 2, 3, "this begins no value"),
+            ("[1 2]", 2, 3, "a comma or the end is missing"),
+            ("[1,]", 2, 3, "this begins no value"),
             (r#"{"a":tru}"#, 1, 5, "this is no word of JSON"),
             ("[01]", 1, 1, "this is no number"),
             (r#"["a"#, 1, 1, "a string has no end"),

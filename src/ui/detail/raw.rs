@@ -120,10 +120,15 @@ impl Piece {
     }
 }
 
+/// A hexadecimal digit.
+fn hex(half: u8) -> char {
+    char::from_digit(half.into(), 16).unwrap_or('?').to_ascii_uppercase()
+}
+
 fn push(piece: &Piece, charset: Charset, out: &mut String) {
     match piece {
         Piece::Char(c, _) => charset.push_clean(out, *c),
-        Piece::Byte(byte) => out.push_str(&format!("<{byte:02X}>")),
+        Piece::Byte(byte) => out.extend(['<', hex(byte >> 4), hex(byte & 15), '>']),
     }
 }
 

@@ -105,8 +105,10 @@ impl Tree {
             steps.push(step);
             idx = parent;
         }
+        // The path of the whole is empty, and each step has its slash before it.
+        steps.push(String::new());
         steps.reverse();
-        Some(steps.iter().map(|step| format!("/{step}")).collect())
+        Some(steps.join("/"))
     }
 
     /// The value of a line as it was sent.
