@@ -59,7 +59,7 @@ impl Stage {
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (tell, output) = channel();
         std::thread::spawn(move || {
-            let mut buf = [0; 65_536];
+            let mut buf = [0; 8192];
             while let Ok(len @ 1..) = reader.read(&mut buf) {
                 if tell.send(buf[..len].to_vec()).is_err() {
                     break;
