@@ -9,6 +9,7 @@ use std::time::Duration;
 use midwire::model::Model;
 use midwire::rules::Judge;
 use midwire::trace::{Ending, Follower, Recording};
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
 /// What somebody knows: calls, rows and findings, in words.
 fn known(model: &Model, judge: &Judge) -> String {
@@ -106,4 +107,50 @@ fn a_follower_from_the_start_one_from_the_middle_and_a_later_reader_know_the_sam
     assert!(afterwards.contains("CancelledByClient"), "{afterwards}");
     assert_eq!(early.join().unwrap(), afterwards);
     assert_eq!(late.join().unwrap(), afterwards);
+}
+
+/// Echoes `count` calls through the tap.
+fn talk(
+    stdin: &mut ChildStdin,
+    answers: &mut impl Iterator<Item = std::io::Result<String>>,
+    first: u32,
+    count: u32,
+) {
+    for id in first..first + count {
+        stdin.write_all(call(id, "echo", r#"{"text":"hello"}"#).as_bytes()).unwrap();
+        assert!(answers.next().unwrap().unwrap().contains(&format!("\"id\":{id},")));
+    }
+}
+
+#[test]
+fn the_path_does_not_notice_a_viewer_that_is_stopped_or_killed_or_whose_terminal_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let record: PathBuf = folder.path().join("session.mw.jsonl");
+    let (mut tap, mut stdin) = started(&record, folder.path());
+    let mut answers = BufReader::new(tap.stdout.take().unwrap()).lines();
+    talk(&mut stdin, &mut answers, 1, 10);
+
+    // Nobody ever reads from this terminal.
+    let terminal = native_pty_system().openpty(PtySize { rows: 24, cols: 80, ..PtySize::default() }).unwrap();
+    let mut viewer = CommandBuilder::new(env!("CARGO_BIN_EXE_midwire"));
+    viewer.arg("open");
+    viewer.arg(&record);
+    viewer.env("MIDWIRE_STATE_DIR", folder.path());
+    viewer.env("TERM", "xterm-256color");
+    let mut viewer = terminal.slave.spawn_command(viewer).unwrap();
+    let signal = |name: &str| {
+        let pid = viewer.process_id().unwrap().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    talk(&mut stdin, &mut answers, 11, 500);
+    signal("-STOP");
+    talk(&mut stdin, &mut answers, 511, 500);
+    signal("-KILL");
+    talk(&mut stdin, &mut answers, 1011, 500);
+    viewer.wait().unwrap();
+
+    drop(stdin);
+    assert!(tap.wait().unwrap().success());
+    let known = opened(&record);
+    assert_eq!(known.matches("state: AnsweredOk").count(), 1510);
 }
