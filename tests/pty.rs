@@ -80,12 +80,11 @@ impl Stage {
     fn until(&mut self, what: &str, is_so: impl Fn(&vt100::Screen) -> bool) -> &mut Stage {
         let start = Instant::now();
         while !is_so(self.screen.screen()) {
-            match self.output.recv_timeout(Duration::from_millis(50)) {
-                Ok(bytes) => self.screen.process(&bytes),
-                Err(_) => {
-                    assert!(start.elapsed() < LIMIT, "no {what} in\n{}", self.screen.screen().contents())
-                }
+            if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(50)) {
+                self.screen.process(&bytes);
             }
+            let contents = self.screen.screen().contents();
+            assert!(start.elapsed() < LIMIT, "no {what} in\n{contents}");
         }
         self
     }

@@ -90,7 +90,7 @@ impl Cells {
             set.pad("id", self.id),
             set.pad(&sorted(Column::Method, "method"), self.method),
             set.pad(&target, self.target),
-            set.pad(&sorted(Column::Outcome, "outcome"), OUTCOME),
+            set.pad(&sorted(Column::Outcome, "state"), OUTCOME),
             set.pad_left(&sorted(Column::Duration, "took"), DURATION - 1),
             "  ".to_owned(),
         ];

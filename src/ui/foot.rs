@@ -103,7 +103,7 @@ fn prompt_line(prompt: &Prompt, width: u16, ink: &Ink<'_>) -> Line<'static> {
         return Line::from(Span::styled(ink.charset.fit(&text, usize::from(width)), ink.style(Role::Error)));
     }
     if prompt.is_filter() {
-        let text = " enter puts it in force, empty takes it away   tab show only or mark   esc back   e.g. method:tools/call -state:ok dur>2s";
+        let text = " e.g. state:disconnected  is:late  dur>500ms   enter: in force, empty: none   tab mode   esc back";
         return Line::from(ink.span(text, Role::Muted));
     }
     let mut left = vec![ink.span(" :", Role::Key)];

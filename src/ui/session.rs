@@ -31,7 +31,7 @@ impl Column {
             Column::Time => "time",
             Column::Duration => "duration",
             Column::Method => "method",
-            Column::Outcome => "outcome",
+            Column::Outcome => "state",
         }
     }
 

@@ -42,7 +42,12 @@ impl Source {
             Text::Whole(Recording::open_all(&refs)?)
         };
         let names: Vec<String> = refs.iter().filter_map(|path| path.file_name()).map(lossy).collect();
-        Ok(Source::new(text, &names.join(" + ")))
+        let mut source = Source::new(text, &names.join(" + "));
+        // Where each goes to may differ, so several are called by their names.
+        if names.len() > 1 {
+            source.facts.what = format!("{} files: {}", names.len(), names.join(" + "));
+        }
+        Ok(source)
     }
 
     /// Standard input to its end.
