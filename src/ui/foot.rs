@@ -103,7 +103,7 @@ fn prompt_line(prompt: &Prompt, width: u16, ink: &Ink<'_>) -> Line<'static> {
         return Line::from(Span::styled(ink.charset.fit(&text, usize::from(width)), ink.style(Role::Error)));
     }
     if prompt.is_filter() {
-        let text = " e.g. state:disconnected  is:late  dur>500ms   enter: in force, empty: none   tab mode   esc back";
+        let text = " enter: in force   tab: mode   esc: back   e.g. state:lost  is:late  dur>500ms";
         return Line::from(ink.span(text, Role::Muted));
     }
     let mut left = vec![ink.span(" :", Role::Key)];
