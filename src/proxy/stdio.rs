@@ -87,8 +87,12 @@ impl Outcome {
         self.exit_code.or(self.signal.map(|signal| 128 + signal)).unwrap_or(128)
     }
 
-    fn of(status: ExitStatus) -> Outcome {
-        Outcome { exit_code: status.code(), signal: status.signal() }
+    /// How it ended; with `None` not known, which is never taken for success.
+    fn of(status: Option<ExitStatus>) -> Outcome {
+        Outcome {
+            exit_code: status.and_then(|status| status.code()),
+            signal: status.and_then(|status| status.signal()),
+        }
     }
 }
 
@@ -97,7 +101,8 @@ enum Notice {
     /// A lane moves no more bytes.
     LaneEnded(Dir, LaneEnd),
     /// The server process has ended.
-    Exited(ExitStatus),
+    /// `None`: how is not known.
+    Exited(Option<ExitStatus>),
     /// The tap received a signal.
     Received(Signal),
 }
@@ -136,9 +141,9 @@ fn start(name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<(),
 
 fn wait_for_exit(mut child: Child, notices: Sender<Notice>) -> Result<(), ProxyError> {
     start("server-exit", move || {
-        // An error means that somebody else has reaped it: it has ended all the same.
-        let status = child.wait().unwrap_or_default();
-        let _ = notices.send(Notice::Exited(status));
+        // An error means that somebody else has reaped it, as the system does for a parent that
+        // ignores SIGCHLD: it has ended all the same.
+        let _ = notices.send(Notice::Exited(child.wait().ok()));
     })
 }
 

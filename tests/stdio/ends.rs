@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::{Tap, command, events, is_running, recorded, signal, wait_until};
 
@@ -136,4 +136,18 @@ fn a_command_that_cannot_be_started_is_one_clear_line_and_status_2() {
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(text.starts_with("midwire: cannot start `") && text.contains(program), "{text}");
     }
+}
+
+#[test]
+fn an_end_that_the_system_hides_is_not_taken_for_success() {
+    // A parent that ignores SIGCHLD hands that on, and its children's children are reaped unseen.
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("session.mw.jsonl");
+    let script = format!(
+        "trap '' CHLD; exec '{}' stdio --record '{}' -- sh -c 'exit 3'",
+        env!("CARGO_BIN_EXE_midwire"),
+        record.display()
+    );
+    let status = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).status().unwrap();
+    assert!(!status.success(), "{status}");
 }

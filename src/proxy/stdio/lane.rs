@@ -19,8 +19,9 @@ use crate::event::{Close, Dir, What};
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Reads up to this size are copied for the recorder, so that the reading buffer stays warm and
-/// a waiting event holds no more memory than its bytes; larger ones give their buffer away.
-const COPY_BYTES: usize = 16 << 10;
+/// a waiting event holds no more memory than its bytes; larger ones give their buffer away, of
+/// which at most a quarter is empty.
+const COPY_BYTES: usize = 48 << 10;
 
 /// What stands between reading and writing on. The default, [`Direct`], is nothing.
 ///
