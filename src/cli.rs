@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::app::log;
+use crate::report::harmless;
 use args::{Cli, Command};
 
 /// Everything is as it should be.
@@ -92,7 +93,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// One line for the person; a standard error that is gone is no reason to stop.
+/// One line for the person, in which nothing foreign steers the terminal; a standard error that is
+/// gone is no reason to stop.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "midwire: {text}");
+    let _ = writeln!(std::io::stderr(), "midwire: {}", harmless(text));
 }

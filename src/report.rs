@@ -7,7 +7,7 @@ mod json;
 mod text;
 
 pub use json::{SCHEMA_VERSION, json};
-pub use text::text;
+pub use text::{harmless, text};
 
 use crate::model::{Capture, Model};
 use crate::rules::{Finding, Severity};

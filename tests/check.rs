@@ -84,3 +84,15 @@ fn what_was_passed_over_is_said_once_and_does_not_stop_the_check() {
         assert_eq!(stderr.matches(said).count(), 1, "{said}: {stderr}");
     }
 }
+
+#[test]
+fn nothing_foreign_steers_the_terminal() {
+    let input = format!("{LATE}{}\n", r#"{"t_ms":9200,"dir":"tap","event":"\u001b]0;x\u0007\u202e"}"#);
+    for (args, input) in [(&["-"][..], input.as_str()), (&["no/\u{1b}[31m\u{202e}file"], "")] {
+        let output = check(args, input);
+        let shown = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(shown.contains('\u{fffd}'), "{shown}");
+        let steers = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!shown.contains(steers), "{shown:?}");
+    }
+}

@@ -1,6 +1,8 @@
 //! One recorded session: the tape of a tap, its recorder, and its entry among the running taps.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::event::Transport;
 use crate::event::tape::Tape;
@@ -65,6 +67,7 @@ impl Session {
     /// first, and [`Session::trouble`] says what is wrong.
     #[must_use]
     pub fn start(transport: Transport, about: About) -> Session {
+        outlive_file_limits();
         let clock = Clock::start();
         let (tape, reader) = Tape::new(clock, TAPE_LIMIT_BYTES);
         let header = Header {
@@ -147,4 +150,11 @@ impl Session {
             tracing::warn!(%error, path = %path.display(), "an empty recording stays behind");
         }
     }
+}
+
+/// Where the size of files is limited (`setrlimit(2)`), a recording that comes to the limit has a
+/// failing disk; it does not end the tap.
+fn outlive_file_limits() {
+    // A handler, because the server would inherit `SIG_IGN`. This signal can always be caught.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }

@@ -70,7 +70,7 @@ fn tell_faults(checked: &Checked) {
     let unknown: Vec<&str> =
         unknown_members.keys().chain(unknown_events.keys()).map(String::as_str).collect();
     if !unknown.is_empty() {
-        let names = unknown.join(", ").replace(char::is_control, "·");
+        let names = unknown.join(", ");
         tell(format!("members or events that this version does not know: {names}"));
     }
     if let Some(trouble) = compression {

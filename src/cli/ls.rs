@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 
 use super::CLEAN;
 use super::args::LsArgs;
+use crate::report::harmless;
 use crate::trace::library::{Entry, Library, Run, State};
+
+/// Most that is shown of a command and its label.
+const SHOWN_CHARS: usize = 200;
 
 /// Prints what there is to watch and to open, newest first.
 pub(super) fn ls(args: &LsArgs) -> anyhow::Result<u8> {
@@ -55,7 +59,7 @@ pub(super) fn ls(args: &LsArgs) -> anyhow::Result<u8> {
             entry_words(entry),
         )?;
         for path in entry.paths() {
-            writeln!(out, "         {}", path.display())?;
+            writeln!(out, "         {}", harmless(&path.to_string_lossy()))?;
         }
     }
     Ok(CLEAN)
@@ -104,12 +108,13 @@ fn entry_words(entry: &Entry) -> String {
 }
 
 fn with_label(label: Option<&str>, to: &str) -> String {
-    // What a recording says of itself is foreign text: nothing in it may steer the terminal.
-    let plain: String = to.chars().map(|c| if c.is_control() { '·' } else { c }).collect();
-    match label {
-        Some(label) => format!("[{}] {plain}", label.replace(char::is_control, "·")),
-        None => plain,
+    // What a recording says of itself is foreign text, and may be as long as a command line.
+    let text = label.map_or_else(|| to.to_owned(), |label| format!("[{label}] {to}"));
+    let mut shown: String = harmless(&text).chars().take(SHOWN_CHARS).collect();
+    if text.chars().nth(SHOWN_CHARS).is_some() {
+        shown.push('…');
     }
+    shown
 }
 
 /// Local wall time, to the second.

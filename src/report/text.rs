@@ -90,8 +90,10 @@ fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// The text without control characters and direction marks.
-fn harmless(text: &str) -> String {
+/// The text with a mark in place of each control character and direction mark, so that nothing in
+/// it steers a terminal.
+#[must_use]
+pub fn harmless(text: &str) -> String {
     let is_bad = |c: char| {
         c.is_control()
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -173,6 +173,15 @@ impl Decoder {
         }
     }
 
+    /// What came of a head that will not be completed, because the connection ends or becomes a
+    /// tunnel here; empty where no head was begun.
+    pub fn take_unfinished_head(&mut self) -> Bytes {
+        match self.state {
+            State::Head => std::mem::take(&mut self.partial).freeze(),
+            _ => Bytes::new(),
+        }
+    }
+
     /// The connection ended here. `true`: that was the proper end of a message whose length only
     /// the end of the connection tells.
     pub fn finish(&mut self) -> bool {

@@ -182,3 +182,50 @@ fn a_client_that_says_nothing_reaches_no_server() {
     assert!(server.accept().is_err());
     assert_eq!(short(&tap.finish()), ["1/- client Eof"]);
 }
+
+#[test]
+fn a_head_that_breaks_off_passes_as_it_came_and_is_recorded() {
+    let (begun_request, begun_answer) = ("POST /mcp HTT", "HTTP/1.1 200 OK\r\nConte");
+    for rewrites_origin in [false, true] {
+        let server = listen();
+        let mut options = options(&format!("http://{}", server.local_addr().unwrap()));
+        options.rewrites_origin = rewrites_origin;
+        let tap = Tap::with(options);
+        let client = tap.connect();
+        send(&client, begun_request);
+        let peer = accept(&server);
+        client.shutdown(Shutdown::Write).unwrap();
+        expect(&peer, begun_request);
+        expect_eof(&peer);
+        send(&peer, begun_answer);
+        drop(peer);
+        expect(&client, begun_answer);
+        expect_eof(&client);
+        let told = [
+            format!("1/- C2s body {begun_request}"),
+            "1/- client HalfClose".to_owned(),
+            format!("1/- S2c body {begun_answer}"),
+            "1/- server Eof".to_owned(),
+        ];
+        assert_eq!(short(&tap.finish()), told, "rewriting: {rewrites_origin}");
+    }
+}
+
+#[test]
+fn what_a_client_says_in_a_tunnel_before_it_is_granted_is_recorded() {
+    let connect = "CONNECT h:1 HTTP/1.1\r\n\r\n";
+    let granted = "HTTP/1.1 200 OK\r\n\r\n";
+    let server = listen();
+    let tap = Tap::before(&server);
+    let client = tap.connect();
+    send(&client, format!("{connect}early"));
+    let peer = accept(&server);
+    expect(&peer, format!("{connect}early"));
+    send(&peer, granted);
+    expect(&client, granted);
+    send(&client, "late");
+    expect(&peer, "late");
+    let told = short(&tap.finish());
+    let expected = ["1/1 CONNECT h:1 ", "1/1 200", "1/1 C2s body early", "1/1 C2s body late"];
+    assert_eq!(told[..4].iter().map(|t| t.trim_end()).collect::<Vec<_>>(), expected.map(str::trim_end));
+}

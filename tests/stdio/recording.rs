@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Tap, recorded_bytes};
+use crate::support::{Tap, command, recorded_bytes};
 
 /// A server that answers each call at once.
 const ANSWER: &str = r#"s/"method":"ping"/"result":{}/"#;
@@ -105,4 +105,15 @@ fn a_folder_that_cannot_be_written_is_said_and_the_path_goes_on() {
     assert!(ended.status.success());
     let said = String::from_utf8(ended.stderr).unwrap();
     assert!(said.contains("/proc/nobody"), "{said}");
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_stops_the_recording_but_not_the_path() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let record = folder.path().join("session.mw.jsonl");
+    let tap = command(&[], &record, &["sh", "-c", "head -c 300000 /dev/zero; exit 7"]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -f 8; exec \"$0\" \"$@\""]).arg(tap.get_program()).args(tap.get_args());
+    let ended = limited.env("MIDWIRE_STATE_DIR", folder.path()).output().unwrap();
+    assert_eq!((ended.status.code(), ended.stdout.len()), (Some(7), 300_000));
 }

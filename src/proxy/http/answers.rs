@@ -275,7 +275,14 @@ impl Watch for Answers {
     }
 
     fn ended(&mut self, how: Close) -> Bytes {
-        let held = self.give_up_holding();
+        let mut held = self.give_up_holding();
+        let begun = self.decoder.take_unfinished_head();
+        if !begun.is_empty() {
+            self.push(What::Body(begun.clone()));
+            if self.shared.policy.edits_answer_heads() {
+                held = begun;
+            }
+        }
         if self.decoder.finish() && how == Close::Eof {
             self.end();
         }

@@ -203,6 +203,16 @@ impl Requests {
         None
     }
 
+    /// The head that is being read will not be completed: what came of it goes on the tape as it
+    /// is. Returns what of it has not been written on.
+    fn give_up_head(&mut self) -> Bytes {
+        let begun = self.decoder.take_unfinished_head();
+        if !begun.is_empty() {
+            self.push(What::Body(begun));
+        }
+        std::mem::take(&mut self.held).freeze()
+    }
+
     /// The request that is being refused, whether all of it has come or not.
     pub(super) fn refuse_now(&mut self) -> Option<Refused> {
         self.tell(false);
@@ -233,11 +243,15 @@ impl Requests {
 
 impl Watch for Requests {
     fn see(&mut self, chunk: Bytes) -> Sight {
-        if self.exchanges.is_tunnel() {
-            self.decoder.become_tunnel();
-        }
         let mut rest = chunk.clone();
         let mut forward = Forward::new(chunk);
+        if self.exchanges.is_tunnel() && !self.decoder.is_opaque() {
+            // A client may speak in the tunnel before it knows that there is one.
+            self.stream = self.exchanges.oldest().map(|e| e.stream);
+            let held = self.give_up_head();
+            self.decoder.become_tunnel();
+            forward.push(0, &held);
+        }
         while self.refused.is_none()
             && let Some(piece) = self.decoder.next(&mut rest, Asked::Other)
         {
@@ -264,11 +278,12 @@ impl Watch for Requests {
 
     fn ended(&mut self, how: Close) -> Bytes {
         self.tell(false);
+        let held = self.give_up_head();
         let how = match (how, self.ends) {
             (Close::Eof, Some((local, peer))) => peer_state::of_fin(local, peer),
             (how, _) => how,
         };
         self.client_left(how);
-        std::mem::take(&mut self.held).freeze()
+        held
     }
 }
