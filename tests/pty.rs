@@ -235,6 +235,29 @@ fn a_recording_that_grows_is_followed_and_a_killed_writer_is_seen() {
 }
 
 #[test]
+fn no_color_is_honoured() {
+    for is_plain in [false, true] {
+        let path = recording("http-cancel-by-disconnect.mw.jsonl");
+        let mut command = CommandBuilder::new(program());
+        command.args(["open", path.to_str().unwrap()]);
+        command.env_remove("CLICOLOR_FORCE");
+        command.env_remove("NO_COLOR");
+        if is_plain {
+            command.env("NO_COLOR", "1");
+        }
+        let mut stage = Stage::run(command, (120, 36));
+        stage.sees("[2 Calls]").sees("DISC");
+        let screen = stage.screen.screen();
+        let mut cells = (0..36).flat_map(|y| (0..120).filter_map(move |x| screen.cell(y, x)));
+        let default = vt100::Color::Default;
+        let is_coloured = cells.any(|cell| cell.fgcolor() != default || cell.bgcolor() != default);
+        assert_eq!(is_coloured, !is_plain);
+        stage.press("Q");
+        assert_eq!(stage.ends().0, 0);
+    }
+}
+
+#[test]
 fn without_a_terminal_it_says_so_in_one_line() {
     for arguments in [&[][..], &["open", "-"]] {
         let folder = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@ use crossterm::event::KeyEvent;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::msg::{Command, Entry, Facts, Feed, Msg, Recording};
 use super::{Charset, State, update, view};
@@ -277,6 +278,62 @@ fn nothing_in_traffic_reaches_the_terminal_as_a_control() {
                 || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         });
         assert_eq!(bad, None, "after {keys}");
+    }
+}
+
+/// Characters that hide, turn the reading direction, or take no or two cells.
+const TRICKY: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\u{2066}c\u{200b}d\u{200d}e\u{feff}f\u{2028}日本g";
+
+#[test]
+fn hidden_and_wide_characters_keep_every_cell_plain_and_in_place() {
+    let mut script = Script::default();
+    let quoted = serde_json::to_string(TRICKY).unwrap();
+    let request = format!(
+        r#"{{"jsonrpc":"2.0","id":{quoted},"method":"tools/call","params":{{"name":{quoted},"arguments":{{{quoted}:{quoted}}}}}}}"#
+    );
+    script.line(100, Dir::C2s, &request);
+    script.line(150, Dir::Stderr, TRICKY);
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{quoted},"error":{{"code":-32602,"message":{quoted}}}}}"#);
+    script.line(200, Dir::S2c, &answer).line(250, Dir::Tap, TRICKY);
+    for size in SIZES {
+        let mut stage = Stage::on(size, Feed::Whole, &script);
+        for keys in ["2 g", "enter enter", "v", "esc esc esc 3 g", "j", "enter", "esc esc 4"] {
+            let buffer = stage.keys(keys).draw(&theme("dark", Depth::True));
+            for y in 0..buffer.area.height {
+                for x in 0..buffer.area.width {
+                    let symbol = buffer[(x, y)].symbol();
+                    let is_hidden = |c: char| c.is_control() || c.width().unwrap_or(0) == 0;
+                    assert!(!symbol.chars().any(is_hidden), "{symbol:?} at {x},{y} after {keys}");
+                    let end = usize::from(x) + symbol.width();
+                    assert!(end <= usize::from(buffer.area.width), "{symbol:?} at {x},{y} after {keys}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_frame_costs_what_is_on_the_screen() {
+    let fastest_ns = |calls: u64, keys: &str| {
+        let mut script = Script::default();
+        for id in 0..calls {
+            script.line(id * 2, Dir::C2s, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+            script.line(id * 2 + 1, Dir::S2c, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        }
+        let mut stage = Stage::on((200, 50), Feed::Whole, &script);
+        stage.keys(keys);
+        let theme = theme("dark", Depth::True);
+        let draw_ns = |_| {
+            let before = crate::time::boot_ns();
+            stage.draw(&theme);
+            crate::time::boot_ns() - before
+        };
+        (0..15).map(draw_ns).min().unwrap()
+    };
+    for keys in ["2", "3"] {
+        let (short, long) = (fastest_ns(100, keys), fastest_ns(100_000, keys));
+        // A frame that looks at every row costs hundreds of times as much.
+        assert!(long < short * 8, "view {keys}: {long} ns with 200,000 rows, {short} ns with 200");
     }
 }
 
