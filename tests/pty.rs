@@ -6,7 +6,10 @@
 use std::io::{Read as _, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -16,12 +19,24 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// The program on a terminal of its own, with a state folder of its own.
 struct Stage {
     terminal: Box<dyn MasterPty + Send>,
-    child: Box<dyn Child + Send + Sync>,
+    child: Program,
     keys: Box<dyn Write + Send>,
     output: Receiver<Vec<u8>>,
+    is_read: Arc<AtomicBool>,
+    reading: JoinHandle<()>,
     screen: vt100::Parser,
     before: rustix::termios::Termios,
     folder: tempfile::TempDir,
+}
+
+/// Ended with the test, however that ends.
+struct Program(Box<dyn Child + Send + Sync>);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It has ended already where all went well.
+        let _ = self.0.kill();
+    }
 }
 
 fn program() -> &'static str {
@@ -53,22 +68,26 @@ impl Stage {
         let pair =
             native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
         let before = modes(&*pair.master);
-        let child = pair.slave.spawn_command(command).unwrap();
+        let child = Program(pair.slave.spawn_command(command).unwrap());
         // The slave's end stays open in the child alone, so that its end is seen.
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (tell, output) = channel();
-        std::thread::spawn(move || {
-            let mut buf = [0; 8192];
-            while let Ok(len @ 1..) = reader.read(&mut buf) {
-                if tell.send(buf[..len].to_vec()).is_err() {
-                    break;
+        let is_read = Arc::new(AtomicBool::new(true));
+        let reading = {
+            let is_read = Arc::clone(&is_read);
+            std::thread::spawn(move || {
+                let mut buf = [0; 8192];
+                while let Ok(len @ 1..) = reader.read(&mut buf) {
+                    if tell.send(buf[..len].to_vec()).is_err() || !is_read.load(Ordering::Acquire) {
+                        break;
+                    }
                 }
-            }
-        });
+            })
+        };
         let keys = pair.master.take_writer().unwrap();
         let screen = vt100::Parser::new(cells(rows), cells(cols), 0);
-        Stage { terminal: pair.master, child, keys, output, screen, before, folder }
+        Stage { terminal: pair.master, child, keys, output, is_read, reading, screen, before, folder }
     }
 
     fn press(&mut self, keys: &str) -> &mut Stage {
@@ -94,9 +113,29 @@ impl Stage {
     }
 
     fn signal(&mut self, signal: rustix::process::Signal) -> &mut Stage {
-        let pid = i32::try_from(self.child.process_id().unwrap()).unwrap();
+        let pid = i32::try_from(self.child.0.process_id().unwrap()).unwrap();
         rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
         self
+    }
+
+    /// Closes the window that the terminal is in; says how the program ends.
+    fn closes(mut self) -> u32 {
+        self.is_read.store(false, Ordering::Release);
+        // What is drawn at a key lets the reader see that it is to end.
+        self.press("?");
+        let Stage { terminal, keys, reading, mut child, .. } = self;
+        reading.join().unwrap();
+        drop((terminal, keys));
+        let start = Instant::now();
+        loop {
+            if let Some(status) = child.0.try_wait().unwrap() {
+                return status.exit_code();
+            }
+            if start.elapsed() > LIMIT {
+                panic!("it goes on without a terminal");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits for the end: its exit code, with the terminal as it was and nothing in the way.
@@ -106,7 +145,7 @@ impl Stage {
             while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(20)) {
                 self.screen.process(&bytes);
             }
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.child.0.try_wait().unwrap() {
                 break status;
             }
             assert!(start.elapsed() < LIMIT, "it goes on:\n{}", self.screen.screen().contents());
@@ -191,6 +230,16 @@ fn signals_end_it_with_the_terminal_restored() {
         let mut stage = Stage::start(&[], (80, 24));
         stage.sees("starts the demo").press("\x1bOQ").sees("mouse on").signal(signal);
         assert_eq!(stage.ends().0, code, "{signal:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_it() {
+    for arguments in [&[][..], &["demo"]] {
+        let mut stage = Stage::start(arguments, (80, 24));
+        stage.sees("midwire");
+        let code = stage.closes();
+        assert!(matches!(code, 0 | 129), "{code}");
     }
 }
 

@@ -1,7 +1,9 @@
 //! The loop: waits for anything, takes all that is there, draws when something changed.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream};
@@ -58,6 +60,19 @@ pub async fn run(
     term: &mut Term,
     state: &mut State,
     theme: &Theme,
+    feeds: Feeds,
+    execute: impl FnMut(Command),
+) -> Result<Left, TermError> {
+    match serve(term, state, theme, feeds, execute).await {
+        Err(_) if Term::is_gone() => Ok(Left::TerminalGone),
+        left => left,
+    }
+}
+
+async fn serve(
+    term: &mut Term,
+    state: &mut State,
+    theme: &Theme,
     mut feeds: Feeds,
     execute: impl FnMut(Command),
 ) -> Result<Left, TermError> {
@@ -86,21 +101,21 @@ pub async fn run(
         let wants_events = desk.state.wants_events();
         let has_work = !desk.queue.is_empty();
         // Every arm is cancel-safe: receivers, streams, ticks and pinned sleeps keep what they have.
-        // In this order, so that a flood of events cannot hold up a frame or a key.
+        // In this order, so that a flood of events cannot hold up a signal, a frame or a key.
         tokio::select! {
             biased;
+            _ = interrupt.recv() => return Ok(Left::Signal(2)),
+            _ = terminate.recv() => return Ok(Left::Signal(15)),
+            _ = hangup.recv() => return Ok(Left::Signal(1)),
+            _ = resumed.recv() => desk.resume()?,
             _ = frames.tick(), if desk.is_dirty => desk.draw()?,
-            input = keys.next() => match input {
+            input = next_input(&mut keys) => match input {
                 Some(Ok(input)) => desk.take_input(input),
                 Some(Err(_)) | None => return Ok(Left::TerminalGone),
             },
             Some(msg) = feeds.other.recv() => desk.take(msg),
             Some(msg) = feeds.events.recv(), if wants_events => desk.take(msg),
             () = wait(&mut pause) => desk.take(Msg::KeyPause),
-            _ = interrupt.recv() => return Ok(Left::Signal(2)),
-            _ = terminate.recv() => return Ok(Left::Signal(15)),
-            _ = hangup.recv() => return Ok(Left::Signal(1)),
-            _ = resumed.recv() => desk.resume()?,
             () = std::future::ready(()), if has_work => {}
         }
         // Not the keys: their stream remembers who asked first, and must only be asked above.
@@ -114,6 +129,12 @@ pub async fn run(
             }
         }
     }
+}
+
+/// The next input; `None`: the terminal is gone. Its stream must not be asked then, for it would
+/// read at the end for ever and never come back.
+async fn next_input(keys: &mut EventStream) -> Option<std::io::Result<Input>> {
+    poll_fn(|ctx| if Term::is_gone() { Poll::Ready(None) } else { keys.poll_next_unpin(ctx) }).await
 }
 
 async fn wait(pause: &mut Option<Pin<Box<Sleep>>>) {

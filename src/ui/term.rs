@@ -2,6 +2,7 @@
 //! normal, error, panic, signal, suspension.
 
 use std::io::{IsTerminal, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 
 use crossterm::clipboard::CopyToClipboard;
@@ -13,6 +14,7 @@ use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Longest text given to the terminal for its clipboard; several terminals cut off or refuse more.
 pub const CLIPBOARD_LIMIT_BYTES: usize = 74_000;
@@ -43,7 +45,9 @@ fn failed(what: &'static str) -> impl Fn(std::io::Error) -> TermError {
 /// The terminal while the viewer has it.
 #[derive(Debug)]
 pub struct Term {
-    inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: it would print to standard error that the cursor of a terminal that is gone
+    /// cannot be shown, and panic when that is gone too. [`give_back`] shows the cursor.
+    inner: ManuallyDrop<ratatui::Terminal<CrosstermBackend<Stdout>>>,
     is_mouse_on: bool,
 }
 
@@ -54,6 +58,17 @@ impl Term {
     /// When standard output is none.
     pub fn require() -> Result<(), TermError> {
         if std::io::stdout().is_terminal() { Ok(()) } else { Err(TermError::NotATerminal) }
+    }
+
+    /// The other end of the terminal is closed: its window, or the connection to it.
+    #[must_use]
+    pub fn is_gone() -> bool {
+        let out = std::io::stdout();
+        let mut fds = [PollFd::new(&out, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // Being hung up is told without being asked for.
+        poll(&mut fds, Some(&now)).is_ok()
+            && fds.iter().any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL))
     }
 
     /// Takes the terminal over. Dropping the value gives it back.
@@ -67,7 +82,7 @@ impl Term {
         let inner = ratatui::Terminal::new(CrosstermBackend::new(std::io::stdout()))
             .inspect_err(|_| give_back())
             .map_err(failed("set up"))?;
-        Ok(Term { inner, is_mouse_on })
+        Ok(Term { inner: ManuallyDrop::new(inner), is_mouse_on })
     }
 
     /// Columns and lines.
