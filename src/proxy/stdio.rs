@@ -197,6 +197,10 @@ impl Drained {
         self.stderr.mark_exit();
     }
 
+    fn delivered_bytes(&self) -> u64 {
+        self.stdout.progress.forwarded_bytes() + self.stderr.progress.forwarded_bytes()
+    }
+
     fn are_ended(&self) -> bool {
         self.stdout.is_ended && self.stderr.is_ended
     }
@@ -260,6 +264,7 @@ impl Session<'_> {
             let seen = Seen {
                 are_pipes_ended: self.pipes.are_ended(),
                 are_pipes_delivered: self.pipes.are_delivered(),
+                delivered_bytes: self.pipes.delivered_bytes(),
             };
             match self.ending.next(now, seen, || self.group.is_alive()) {
                 Some(Act::Finish) => break,

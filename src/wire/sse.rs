@@ -96,11 +96,12 @@ struct Block {
 }
 
 impl SseDecoder {
-    /// A decoder that keeps at most `limit_bytes` of one block.
+    /// A decoder that keeps at most `limit_bytes` of one block, and never less than a byte order
+    /// mark, which has to be known from a blank line.
     #[must_use]
     pub fn new(limit_bytes: usize) -> SseDecoder {
         SseDecoder {
-            limit_bytes,
+            limit_bytes: limit_bytes.max(BOM.len()),
             line: Vec::new(),
             line_len: 0,
             block: Block::default(),

@@ -97,3 +97,11 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored_by_tap_and_server() {
     assert_eq!(output.stdout, b"alive\n");
     assert!(output.status.success());
 }
+
+#[test]
+fn a_client_that_ends_the_tap_without_reading_does_not_wait_for_ever() {
+    let mut tap = Tap::start(&[], &["sh", "-c", "yes | head -c 1000000 & sleep 0.3; echo $$ > pid; wait"]);
+    tap.number_in("pid");
+    tap.signal("TERM");
+    assert_eq!(tap.wait().code(), Some(143));
+}

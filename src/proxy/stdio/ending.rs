@@ -15,6 +15,10 @@ const EXIT_FOLLOWS: Ms = Ms(20);
 /// How often the tap looks again whether a pipe is drained or a group is gone; neither tells.
 const LOOK_AGAIN: Ms = Ms(5);
 
+/// How long a client that asked for the end may take nothing of what the server left for it. ours:
+/// a client that reads at all, however slowly, takes something in that time.
+const STUCK: Ms = Ms(2000);
+
 /// What has been seen of the server's two pipes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
@@ -22,6 +26,8 @@ pub(super) struct Seen {
     pub(super) are_pipes_ended: bool,
     /// All that was in them when the server ended has been written on.
     pub(super) are_pipes_delivered: bool,
+    /// Bytes written on so far, both together.
+    pub(super) delivered_bytes: u64,
 }
 
 /// What to do now.
@@ -70,11 +76,22 @@ pub(super) struct Ending {
     stage: Stage,
     stdout_closed: Option<Mono>,
     is_hurried: bool,
+    /// A signal asked for the end, at whatever stage.
+    is_end_asked: bool,
+    /// The bytes that had been delivered, and since when there are no more.
+    delivered: (u64, Mono),
 }
 
 impl Ending {
     pub(super) fn new(waits: Waits) -> Ending {
-        Ending { waits, stage: Stage::Open, stdout_closed: None, is_hurried: false }
+        Ending {
+            waits,
+            stage: Stage::Open,
+            stdout_closed: None,
+            is_hurried: false,
+            is_end_asked: false,
+            delivered: (0, Mono(0)),
+        }
     }
 
     /// The server's stdin has ended.
@@ -92,11 +109,14 @@ impl Ending {
     /// The server process has ended.
     pub(super) fn exited(&mut self, now: Mono) {
         self.stage = Stage::Exited { since: now };
+        self.delivered.1 = now;
     }
 
     /// A signal asked for the end: once the server has ended, nothing is waited for any more.
-    /// Before that, the server decides, as it would without a tap.
+    /// Before that, the server decides, as it would without a tap; but a client that asked for the
+    /// end and then reads nothing is not waited for either.
     pub(super) fn hurry(&mut self) {
+        self.is_end_asked = true;
         self.is_hurried = self.is_server_over();
     }
 
@@ -114,6 +134,10 @@ impl Ending {
             self.stdout_closed = None;
             return Some(Act::ReportStdoutClosed);
         }
+        if seen.delivered_bytes != self.delivered.0 {
+            self.delivered = (seen.delivered_bytes, now);
+        }
+        let is_stuck = self.is_end_asked && self.delivered.1.plus(STUCK) <= now;
         let Waits { term, kill, drain, leftover } = self.waits;
         let is_hurried = self.is_hurried;
         let is_due = |since: Mono, wait: Ms| is_hurried || since.plus(wait) <= now;
@@ -125,7 +149,10 @@ impl Ending {
                 (Stage::Killed, send(Signal::KILL, "SIGTERM sent", kill))
             }
             Stage::Exited { since }
-                if seen.are_pipes_ended || is_hurried || seen.are_pipes_delivered && is_due(since, drain) =>
+                if seen.are_pipes_ended
+                    || is_hurried
+                    || is_stuck
+                    || seen.are_pipes_delivered && is_due(since, drain) =>
             {
                 (Stage::Reported, Act::ReportExit)
             }

@@ -193,6 +193,14 @@ fn chunked<'a>(wire: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
     chunks
 }
 
+#[test]
+fn a_mark_on_a_blank_line_is_known_whatever_the_limit() {
+    let wire = "\u{feff}\n\n".as_bytes();
+    for limit in 0..5 {
+        assert_eq!(events(&chunked(wire, &[1]), limit), events(&[wire], limit), "{limit}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

@@ -4,9 +4,9 @@ use super::*;
 
 const WAITS: Waits = Waits { term: Ms(1000), kill: Ms(500), drain: Ms(200), leftover: Ms(100) };
 
-const OPEN: Seen = Seen { are_pipes_ended: false, are_pipes_delivered: false };
-const ENDED: Seen = Seen { are_pipes_ended: true, are_pipes_delivered: true };
-const DELIVERED: Seen = Seen { are_pipes_ended: false, are_pipes_delivered: true };
+const OPEN: Seen = Seen { are_pipes_ended: false, are_pipes_delivered: false, delivered_bytes: 0 };
+const ENDED: Seen = Seen { are_pipes_ended: true, are_pipes_delivered: true, delivered_bytes: 0 };
+const DELIVERED: Seen = Seen { are_pipes_ended: false, are_pipes_delivered: true, delivered_bytes: 0 };
 
 /// What happens to the machine.
 #[derive(Clone, Copy)]
@@ -102,4 +102,22 @@ fn what_the_server_left_in_its_group_does_not_outlive_the_tap() {
     check(&[(100, Exited)], ENDED, Some(Signal::TERM), &[report, term, (100, "Finish")]);
     let kill = (200, "KILL left over, SIGTERM sent 100 ms ago");
     check(&[(100, Exited)], ENDED, Some(Signal::KILL), &[report, term, kill, (200, "Finish")]);
+}
+
+#[test]
+fn a_client_that_asked_for_the_end_and_reads_nothing_is_not_waited_for() {
+    check(&[(0, Hurry), (100, Exited)], OPEN, None, &[(2100, "ReportExit"), (2100, "Finish")]);
+    // One that did not ask may take its time.
+    check(&[(100, Exited)], OPEN, None, &[]);
+}
+
+#[test]
+fn a_client_that_asked_for_the_end_and_goes_on_reading_gets_it_all() {
+    let mut ending = Ending::new(WAITS);
+    ending.hurry();
+    ending.exited(Mono(0));
+    for step in 1..50 {
+        let seen = Seen { delivered_bytes: step, ..OPEN };
+        assert_eq!(ending.next(Mono(0).plus(Ms(step * 1900)), seen, || false), None);
+    }
 }
