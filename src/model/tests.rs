@@ -3,30 +3,13 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::script::{Script, headers_of};
+use super::script::{MODERN, Script, any_script, call, cancel, result};
 use super::*;
 use crate::event::{Dir, Headers, RequestHead, What};
 use crate::spec::era::Era;
 
-const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const MODERN_HEADERS: &[(&str, &str)] = &[("mcp-protocol-version", "2026-07-28")];
 const SSE_HEADERS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
-
-fn call(id: &str, tool: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":1}},{MODERN}}}}}"#
-    )
-}
-
-fn result(id: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","content":[]}}}}"#)
-}
-
-fn cancel(id: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"user"}}}}"#
-    )
-}
 
 fn states(model: &Model) -> Vec<(String, CallState)> {
     model.calls().iter().map(|call| (call.id.to_string(), call.state)).collect()
@@ -275,103 +258,9 @@ fn an_open_call_of_http_sse_is_lost_when_the_server_ends_the_stream_and_abandone
     assert_eq!(ends, [server_gone, client_left]);
 }
 
-/// Events of every kind, in any order and with any bytes.
-fn any_event() -> impl Strategy<Value = (u64, Dir, Option<u64>, What)> {
-    let id = prop_oneof![Just("1"), Just("2"), Just("\"1\""), Just("null"), Just("1.5")];
-    let message = id.prop_flat_map(|id| {
-        let token = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"a","_meta":{{"progressToken":{id}}}}}}}"#
-        );
-        let progress = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":1}}}}"#
-        );
-        let input = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required"}}}}"#);
-        let error = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":""}}}}"#);
-        let hello = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{}}}}"#);
-        let listen = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{}},{MODERN}}}}}"#
-        );
-        let batch = format!("[{},{}]", call(id, "a"), result(id));
-        prop::sample::select(vec![
-            call(id, "a"),
-            token,
-            result(id),
-            cancel(id),
-            progress,
-            input,
-            error,
-            hello,
-            listen,
-            batch,
-            "{".to_owned(),
-            "\"jsonrpc\": \"2.0\",".to_owned(),
-            "}".to_owned(),
-        ])
-    });
-    let bytes = prop_oneof![
-        4 => message.prop_map(String::into_bytes),
-        1 => prop::collection::vec(any::<u8>(), 0..40),
-    ];
-    let dir = prop::sample::select(vec![Dir::C2s, Dir::S2c, Dir::Stderr, Dir::Tap]);
-    let stream = prop::option::of(1u64..4);
-    let headers = prop::sample::subsequence(
-        vec![
-            ("mcp-protocol-version", "2026-07-28"),
-            ("mcp-session-id", "s"),
-            ("content-type", "text/event-stream"),
-            ("content-encoding", "gzip"),
-            ("content-encoding", "deflate"),
-            ("content-length", "20"),
-            ("last-event-id", "e1"),
-        ],
-        0..=7,
-    );
-    (0u8..13, any::<bool>(), dir, stream, bytes, headers, 0u64..2000).prop_map(
-        |(kind, flag, dir, stream, bytes, headers, ms)| {
-            let headers = headers_of(&headers);
-            let mut line = bytes.clone();
-            if flag {
-                line.push(b'\n');
-            }
-            let sse = [b"id: e1\ndata: ".as_slice(), &bytes, if flag { b"\n\n" } else { b"\n" }].concat();
-            let status = if flag { 200 } else { 404 };
-            let what = match kind {
-                0..=3 => What::Bytes { bytes: Bytes::from(line), read: None },
-                4 | 5 => What::Request(RequestHead {
-                    method: if flag { "POST" } else { "GET" }.to_owned(),
-                    path: "/mcp".to_owned(),
-                    headers,
-                    body: (ms % 3 > 0).then(|| Bytes::from(bytes)),
-                }),
-                6 => What::ResponseHead { status, headers },
-                7 => What::SseChunk(Bytes::from(sse)),
-                8 => What::Body(Bytes::from(bytes)),
-                9 => What::ClientClosed { how: None },
-                10 => What::ServerClosed { how: None, exit_code: None, signal: None },
-                11 if flag => What::Spawn { pid: 1, command: vec!["x".to_owned()] },
-                11 => What::Gap { lost: 1, bytes: 1, why: String::new() },
-                _ => What::Inject {
-                    what: "cancel".to_owned(),
-                    target: "1".to_owned(),
-                    by: "ctl".to_owned(),
-                    cause: None,
-                },
-            };
-            (ms, dir, stream, what)
-        },
-    )
-}
-
 proptest! {
     #[test]
-    fn any_order_of_events_gives_each_call_one_terminal_state(
-        events in prop::collection::vec(any_event(), 0..60),
-    ) {
-        let mut script = Script::default();
-        for (ms, dir, stream, what) in events {
-            script.push(ms, dir, stream, what);
-        }
-        script.end(3000);
+    fn any_order_of_events_gives_each_call_one_terminal_state(script in any_script()) {
         let mut model = Model::new();
         let mut ended: Vec<Option<CallState>> = Vec::new();
         for (idx, event) in script.events.iter().enumerate() {

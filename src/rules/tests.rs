@@ -1,10 +1,12 @@
 //! Rules on small recordings: each fires where it should, and stays silent where nothing is wrong
 //! or the era is another.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::event::Dir::{C2s, S2c};
 use crate::event::{Dir, What};
-use crate::model::script::Script;
+use crate::model::script::{Script, any_script};
 
 fn judge(script: &Script) -> Vec<Finding> {
     let mut model = Model::new();
@@ -215,4 +217,30 @@ fn a_client_that_leaves_in_the_middle_of_an_event_is_not_the_servers_fault() {
     script.head(1, 1, 200, &[("content-type", "text/event-stream")]);
     script.sse(2, 1, "data: {\"jsonrpc\":\"2.0\",\"meth").client_closed(3, Some(1)).end(10);
     assert_eq!(judge(&script), []);
+}
+
+proptest! {
+    /// Whatever comes over the wire, a finding points to events that were seen, to calls that
+    /// exist and to a cause before it; and what was found once is only added to, never taken back.
+    #[test]
+    fn any_order_of_events_gives_findings_that_can_be_looked_up(script in any_script()) {
+        let (mut model, mut bench) = (Model::new(), Judge::new());
+        for (idx, event) in script.events.iter().enumerate() {
+            let before: Vec<_> = bench.findings().iter().map(|finding| finding.rule).collect();
+            model.fold(event, u32::try_from(idx).unwrap());
+            bench.look(&model);
+            let rules: Vec<_> = bench.findings().iter().map(|finding| finding.rule).collect();
+            prop_assert!(rules.starts_with(&before), "{before:?} became {rules:?}");
+            for (position, finding) in bench.findings().iter().enumerate() {
+                prop_assert!(catalogue::find(finding.rule).is_some(), "{finding:?}");
+                prop_assert!(!finding.evidence.is_empty(), "{finding:?}");
+                prop_assert!(finding.evidence.iter().all(|n| (1..=event.n).contains(n)), "{finding:?}");
+                prop_assert!(finding.evidence.is_sorted(), "{finding:?}");
+                prop_assert!(finding.calls.iter().all(|call| model.call(*call).is_some()), "{finding:?}");
+                prop_assert!(finding.cause.is_none_or(|cause| cause < position), "{finding:?}");
+                prop_assert!(!finding.sentence.is_empty() && !finding.remedy.is_empty(), "{finding:?}");
+            }
+        }
+        prop_assert_eq!(bench.findings(), judge(&script), "judged twice");
+    }
 }
