@@ -191,10 +191,27 @@ fn a_recording_is_walked_through() {
     let mut stage = Stage::start(&["open", path.to_str().unwrap()], (120, 36));
     stage.sees("[2 Calls]").sees("REPLAY").sees("DISC");
     stage.press("g").sees("line 1 of").press("\r").sees("next message");
-    stage.press("\r").sees("jsonrpc").press("v").sees("[Raw]").press("\x1b").press("\x1b");
+    stage.press("\r").sees("h fold").press("v").sees("[Raw]");
+    // Each escape is waited for: with a key right behind it, it would be another key.
+    stage.press("\x1b").sees("next message").press("\x1b").sees("zoom in");
     stage.press("3").sees("[3 Stream]").press("?").sees("Everywhere");
     stage.press("\x1b").sees("[3 Stream]").press("/kind:request\r").sees("shown");
     stage.press("Q");
+    assert_eq!(stage.ends().0, 0);
+}
+
+#[test]
+fn several_recordings_are_listed_and_two_runs_of_one_server_are_one_of_them() {
+    let names = ["http-clean", "stdio-typescript-probe", "stdio-typescript-session"];
+    let paths = names.map(|name| recording(&format!("{name}.mw.jsonl")).to_string_lossy().into_owned());
+    let arguments = ["open", &paths[0], &paths[1], &paths[2]];
+    let mut stage = Stage::start(&arguments, (120, 36));
+    stage.sees("[1 Home]").sees("2 recorded").sees("2 runs").press("\r").sees("[2 Calls]");
+    stage.press("Q");
+    assert_eq!(stage.ends().0, 0);
+
+    let mut stage = Stage::start(&["open", &paths[1], &paths[2]], (120, 36));
+    stage.sees("[2 Calls]").sees("REPLAY").press("Q");
     assert_eq!(stage.ends().0, 0);
 }
 

@@ -18,7 +18,7 @@ use anyhow::Context as _;
 use crate::config::colour::{self, Depth};
 use crate::config::settings::Settings;
 use crate::config::theme::Theme;
-use crate::trace::library::Library;
+use crate::trace::library::{self, Entry, Library};
 use crate::ui::msg::{Command, Msg};
 use crate::ui::run::{Feeds, Left, run as run_screen};
 use crate::ui::term::Term;
@@ -47,7 +47,8 @@ pub struct Looks {
 pub enum Target {
     /// What there is to watch and to open.
     Home,
-    /// These recordings, as one; a single one that is still being written is followed.
+    /// These recordings: opened where they belong together, else listed for choice. One that is
+    /// still being written is followed.
     Open(Vec<PathBuf>),
     /// Standard input, read to its end.
     StandardInput,
@@ -77,7 +78,7 @@ pub fn run(target: Target, looks: &Looks) -> anyhow::Result<Left> {
     let mut state = State::new(settings.keys, Charset { is_ascii }, settings.mouse);
     // What cannot be read is told before the screen is taken.
     Term::require()?;
-    let source = open_first(target)?;
+    let (source, given) = open_first(target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (events_tx, events) = tokio::sync::mpsc::channel(EVENT_BATCHES);
     let (other_tx, other) = tokio::sync::mpsc::channel(OTHER_MESSAGES);
@@ -89,10 +90,11 @@ pub fn run(target: Target, looks: &Looks) -> anyhow::Result<Left> {
         .spawn(move || reader::run(source, &requested, &outlet))
         .context("cannot start the reader")?;
     let librarian = {
-        let (library, other, requests) = (Library::of_user().ok(), other_tx.clone(), requests.clone());
+        let library = if given.is_empty() { Library::of_user().ok() } else { None };
+        let (other, requests) = (other_tx.clone(), requests.clone());
         std::thread::Builder::new()
             .name("librarian".to_owned())
-            .spawn(move || librarian::run(library.as_ref(), &keyed, &other, &requests))
+            .spawn(move || librarian::run(library.as_ref(), given, &keyed, &other, &requests))
             .context("cannot start the librarian")?
     };
     let execute = |command| execute(command, &requests, &keys, &other_tx);
@@ -107,14 +109,21 @@ pub fn run(target: Target, looks: &Looks) -> anyhow::Result<Left> {
     Ok(left?)
 }
 
-/// The recording to begin with.
-fn open_first(target: Target) -> anyhow::Result<Option<Source>> {
-    Ok(match target {
-        Target::Home => None,
-        Target::Open(paths) => Some(Source::open(&paths)?),
-        Target::StandardInput => Some(Source::standard_input()?),
-        Target::OwnTap { recording, welcome } => Some(Source::own_tap(&recording, welcome)?),
-    })
+/// The recording to begin with, or else those to choose from.
+fn open_first(target: Target) -> anyhow::Result<(Option<Source>, Vec<Entry>)> {
+    let source = match target {
+        Target::Home => return Ok((None, Vec::new())),
+        Target::Open(paths) => {
+            let entries = library::entries_of(&paths)?;
+            if entries.len() > 1 {
+                return Ok((None, entries));
+            }
+            Source::open(&paths)?
+        }
+        Target::StandardInput => Source::standard_input()?,
+        Target::OwnTap { recording, welcome } => Source::own_tap(&recording, welcome)?,
+    };
+    Ok((Some(source), Vec::new()))
 }
 
 /// Does what the screen asks. A thread that is gone takes nothing; the screen is about to end then.

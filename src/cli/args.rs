@@ -94,7 +94,7 @@ Examples:
 
 Several recordings are shown as one, in the order given.")]
 pub(super) struct OpenArgs {
-    /// Recordings; `-`: standard input
+    /// Recordings: several that are not of one server are listed; `-`: standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(super) traces: Vec<PathBuf>,
 }

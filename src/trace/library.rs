@@ -20,7 +20,7 @@ use super::TraceError;
 use crate::event::Transport;
 
 pub use self::run::{Run, RunFile};
-pub use self::saved::{Entry, SavedRun, State};
+pub use self::saved::{Entry, SavedRun, State, entries_of};
 
 /// Overrides the state folder.
 pub const STATE_VARIABLE: &str = "MIDWIRE_STATE_DIR";

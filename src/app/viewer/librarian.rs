@@ -17,14 +17,16 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Looks after which the saved recordings are read again though their folder did not change.
 const LOOKS_FOR_SAVED: u32 = 30;
 
-/// The librarian's thread; ends when nobody can ask any more.
+/// The librarian's thread; ends when nobody can ask any more. With `given`, only these recordings
+/// are on the shelf.
 pub(super) fn run(
     library: Option<&Library>,
+    given: Vec<SavedEntry>,
     keys: &Receiver<usize>,
     screen: &tokio::sync::mpsc::Sender<Msg>,
     reader: &Sender<Request>,
 ) {
-    let mut shelf = Shelf::default();
+    let mut shelf = Shelf { saved: given, ..Shelf::default() };
     loop {
         if let Some(entries) = shelf.look(library)
             && screen.blocking_send(Msg::Library(entries)).is_err()

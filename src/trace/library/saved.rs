@@ -70,26 +70,41 @@ impl Library {
     /// belong together are one entry.
     #[must_use]
     pub fn saved(&self) -> Vec<Entry> {
-        let mut sessions: BTreeMap<(String, PathBuf), Vec<SavedRun>> = BTreeMap::new();
-        for path in self.files("recordings").into_iter().filter(|path| is_recording(path)) {
-            let Ok(part) = SavedRun::look(&path) else { continue };
-            let session = part.header.session.clone();
-            let other = if session.is_empty() { path } else { PathBuf::new() };
-            sessions.entry((session, other)).or_default().push(part);
-        }
-        let mut runs: Vec<SavedRun> = sessions.into_values().filter_map(SavedRun::of_parts).collect();
-        runs.sort_by_key(|run| (run.header.started, run.header.boot_ns));
-        let mut entries: Vec<Entry> = Vec::new();
-        for run in runs {
-            let before = entries.iter_mut().rev().find(|entry| entry.last().is_probe_before(&run));
-            match before {
-                Some(entry) => entry.runs.push(run),
-                None => entries.push(Entry { runs: vec![run] }),
-            }
-        }
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.started()));
-        entries
+        let paths = self.files("recordings").into_iter().filter(|path| is_recording(path));
+        grouped(paths.filter_map(|path| SavedRun::look(&path).ok()))
     }
+}
+
+/// The recordings in these files, newest first, as [`Library::saved`] has them.
+///
+/// # Errors
+/// When one cannot be read, or is not a recording.
+pub fn entries_of(paths: &[PathBuf]) -> Result<Vec<Entry>, TraceError> {
+    let looks: Result<Vec<SavedRun>, TraceError> = paths.iter().map(|path| SavedRun::look(path)).collect();
+    Ok(grouped(looks?))
+}
+
+/// Parts of one session become a run, and runs that belong together an entry.
+fn grouped(parts: impl IntoIterator<Item = SavedRun>) -> Vec<Entry> {
+    let mut sessions: BTreeMap<(String, Vec<PathBuf>), Vec<SavedRun>> = BTreeMap::new();
+    for part in parts {
+        let session = part.header.session.clone();
+        // A file that names no session stands for itself.
+        let other = if session.is_empty() { part.paths.clone() } else { Vec::new() };
+        sessions.entry((session, other)).or_default().push(part);
+    }
+    let mut runs: Vec<SavedRun> = sessions.into_values().filter_map(SavedRun::of_parts).collect();
+    runs.sort_by_key(|run| (run.header.started, run.header.boot_ns));
+    let mut entries: Vec<Entry> = Vec::new();
+    for run in runs {
+        let before = entries.iter_mut().rev().find(|entry| entry.last().is_probe_before(&run));
+        match before {
+            Some(entry) => entry.runs.push(run),
+            None => entries.push(Entry { runs: vec![run] }),
+        }
+    }
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.started()));
+    entries
 }
 
 impl Entry {
