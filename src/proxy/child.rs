@@ -35,7 +35,6 @@ pub(super) fn spawn(command: &[OsString], guard: Option<&Path>) -> Result<(Group
     let program = command.first().cloned().unwrap_or_default();
     let cannot_start =
         |source| ProxyError::CannotStart { command: program.to_string_lossy().into_owned(), source };
-    let mut guard = guard.map(Guard::start).transpose()?;
     let mut child = Command::new(&program)
         .args(command.get(1..).unwrap_or_default())
         .stdin(Stdio::piped())
@@ -44,11 +43,13 @@ pub(super) fn spawn(command: &[OsString], guard: Option<&Path>) -> Result<(Group
         .process_group(0)
         .spawn()
         .map_err(cannot_start)?;
-    let id = Pid::from_child(&child);
-    if let Some(guard) = &mut guard {
-        guard.watch(id);
+    let mut group = Group { id: Pid::from_child(&child), guard: None, is_over: false };
+    // The server comes first: its own start takes longer than that of its guard.
+    if let Some(program) = guard {
+        let mut guard = Guard::start(program)?;
+        guard.watch(group.id);
+        group.guard = Some(guard);
     }
-    let group = Group { id, guard, is_over: false };
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => {
             let pipes = Pipes { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };

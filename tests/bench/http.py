@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from rows import CORE, TARGET, WIREBENCH, are_built, judge, median
+from rows import CORE, TARGET, WIREBENCH, are_built, fail, judge, median
 
 CASES = {
     "json": ["http-client", "--payload", "200", "--requests", "5000"],
@@ -36,7 +36,7 @@ def wait_for(port):
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    sys.exit(f"nothing listens on port {port}")
+    fail(f"nothing listens on port {port}")
 
 
 class Arms:
@@ -70,10 +70,10 @@ class Arms:
         command = ["taskset", "-c", CORE, WIREBENCH, *arguments, "--url", self.url(arm), "--label", arm]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit(f"{arm}: {done.stderr}")
+            fail(f"{arm}: {done.stderr}")
         answer = json.loads(done.stdout)
         if not answer["check"]["verbatim"]:
-            sys.exit(f"{arm}: not verbatim: {answer['check']}")
+            fail(f"{arm}: not verbatim: {answer['check']}")
         return answer
 
     def slow(self, arm):

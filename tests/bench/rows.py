@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import statistics
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
@@ -13,6 +14,12 @@ CORE = os.environ.get("CORE", "1")
 
 def are_built(*programs):
     return bool(WIREBENCH) and all((TARGET / program).exists() for program in ("midwire", *programs))
+
+
+def fail(why):
+    """Ends it all: what was measured is worth nothing."""
+    print(why, file=sys.stderr)
+    sys.exit(2)
 
 
 def median(seen, figure):

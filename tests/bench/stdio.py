@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from rows import CORE, TARGET, WIREBENCH, are_built, judge, median
+from rows import CORE, TARGET, WIREBENCH, are_built, fail, judge, median
 
 PIPELINED = 100_000
 STARTS = 15
@@ -47,10 +47,10 @@ class Arms:
         command = [WIREBENCH, "stdio-client", "--cmd", self.commands[arm], "--label", arm, *arguments]
         done = subprocess.run([*pin, *command], capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit(f"{arm}: {done.stderr}")
+            fail(f"{arm}: {done.stderr}")
         answer = json.loads(done.stdout)
         if not answer["check"]["verbatim"]:
-            sys.exit(f"{arm}: not verbatim: {answer['check']}")
+            fail(f"{arm}: not verbatim: {answer['check']}")
         return answer
 
     def first_answer_ms(self, arm):
@@ -76,7 +76,7 @@ class Arms:
                 if event.get("raw", "").endswith("\n") and event["dir"] in counts:
                     counts[event["dir"]] += 1
                 if event.get("event") == "gap":
-                    sys.exit(f"the recording has a gap: {line}")
+                    fail(f"the recording has a gap: {line}")
         return counts
 
 
@@ -121,6 +121,8 @@ def table(seen, arms):
     arms.run("tap", ["--payload", "200", "--concurrency", "4000", "--requests", str(PIPELINED), "--warmup", "0"])
     messages = arms.recorded_messages()
     missing = 2 * PIPELINED - min(messages["c2s"], PIPELINED) - min(messages["s2c"], PIPELINED)
+    if missing:
+        fail(f"of 2 x {PIPELINED} pipelined messages {missing} are not in the recording")
     yield "5b 100,000 pipelined, missing in the recording", missing, 0, 0, False
     yield "6a stdio 1 MB results, one core, MB/s, x pump", against_floor(seen, "big", "mb_per_s"), 0.35, 0.6, True
     yield "6b stdio 1 MB results, all cores, MB/s, x pump", against_floor(seen, "free", "mb_per_s"), 0.8, 1.0, True
