@@ -20,7 +20,6 @@ pub(super) fn stdio(args: &StdioArgs) -> anyhow::Result<u8> {
             kill: Ms(args.term_wait_ms),
             ..stdio::Waits::default()
         },
-        guard: std::env::current_exe().ok(),
     };
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let about = About { command, ..about(&args.tap) };

@@ -1,12 +1,11 @@
 //! The server process: started in a group of its own, signalled as a group, and never left over.
 
-pub mod guard;
+mod guard;
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::io::Errno;
@@ -31,7 +30,7 @@ pub(super) struct Group {
 
 /// Starts `command` with pipes on its three streams, environment and folder as they are, and with
 /// a guard that ends its group when this process vanishes.
-pub(super) fn spawn(command: &[OsString], guard: Option<&Path>) -> Result<(Group, Pipes, Child), ProxyError> {
+pub(super) fn spawn(command: &[OsString]) -> Result<(Group, Pipes, Child), ProxyError> {
     let program = command.first().cloned().unwrap_or_default();
     let cannot_start =
         |source| ProxyError::CannotStart { command: program.to_string_lossy().into_owned(), source };
@@ -45,11 +44,7 @@ pub(super) fn spawn(command: &[OsString], guard: Option<&Path>) -> Result<(Group
         .map_err(cannot_start)?;
     let mut group = Group { id: Pid::from_child(&child), guard: None, is_over: false };
     // The server comes first: its own start takes longer than that of its guard.
-    if let Some(program) = guard {
-        let mut guard = Guard::start(program)?;
-        guard.watch(group.id);
-        group.guard = Some(guard);
-    }
+    group.guard = Some(Guard::start(group.id)?);
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => {
             let pipes = Pipes { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };

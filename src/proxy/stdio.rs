@@ -18,7 +18,6 @@ mod streams;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
@@ -43,9 +42,6 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// How long the tap waits while a session ends.
     pub waits: Waits,
-    /// The program that is started as the [`guard`](child::guard), normally this one; `None`: the
-    /// server is not guarded against the tap being killed.
-    pub guard: Option<PathBuf>,
 }
 
 /// How long the tap waits while a session ends. Nothing here runs while client and server are
@@ -119,7 +115,7 @@ enum Notice {
 pub fn run(options: &Options, tape: &Tape) -> Result<Outcome, ProxyError> {
     let (notices, inbox) = mpsc::channel();
     let signals = Signals::listen(notices.clone())?;
-    let (group, pipes, child) = child::spawn(&options.command, options.guard.as_deref())?;
+    let (group, pipes, child) = child::spawn(&options.command)?;
     let pid = child.id();
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     tape.push_stdio(Dir::Tap, What::Spawn { pid, command });
