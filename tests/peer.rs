@@ -1,6 +1,6 @@
 //! The reference peers as processes: `midwire serve` at the other end of real pipes.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use midwire::peer::client::{CallOptions, Client, Outcome, Reason, raw};
@@ -61,4 +61,23 @@ fn a_server_ends_within_half_a_second_of_its_input_and_keeps_its_output_clean() 
     assert!(status.success(), "{status}");
     assert!(clock.now().to_ms() <= Ms(500), "{:?}", clock.now());
     assert_eq!(output.lines().count(), 0, "nothing else was said");
+}
+
+#[test]
+fn a_server_that_is_none_of_mcp_is_told_in_one_harmless_line() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut peer, _) = server.accept().unwrap();
+        let _ = peer.read(&mut [0; 4096]).unwrap();
+        let body = "<html>\n<h1>\u{1b}[31mno</h1>\n</html>\n";
+        let head = "HTTP/1.1 501 Unsupported\r\nContent-Type: text/html\r\nConnection: close\r\n";
+        write!(peer, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    });
+    let called = Command::new(MIDWIRE).args(["call", "list", "--url", &url]).output().unwrap();
+    serving.join().unwrap();
+    let said = String::from_utf8(called.stdout).unwrap();
+    assert_eq!(called.status.code(), Some(1));
+    assert!(said.starts_with("refused with status 501, without an MCP answer"), "{said}");
+    assert!(said.trim_end().lines().count() == 1 && !said.contains('\u{1b}'), "{said:?}");
 }

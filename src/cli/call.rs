@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::args::CallArgs;
 use super::{CLEAN, FINDINGS, say};
 use crate::peer::client::{CallOptions, Client, Outcome, Progress, Report};
+use crate::report;
 use crate::time::Ms;
 use crate::wire::jsonrpc;
 
@@ -89,7 +90,7 @@ fn is_tool_error(result: &RawValue) -> bool {
 fn print_text(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     match &report.outcome {
         Outcome::Complete(result) | Outcome::InputRequired(result) => writeln!(out, "{}", result.get())?,
-        other => writeln!(out, "{}", words(other))?,
+        other => writeln!(out, "{}", one_line(&words(other, report.status)))?,
     }
     for fault in &report.faults {
         say(&format!("the server: {fault}"));
@@ -97,8 +98,13 @@ fn print_text(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How a call ended that has no result, in one line.
-fn words(outcome: &Outcome) -> String {
+/// Foreign text as one line that steers no terminal.
+fn one_line(text: &str) -> String {
+    report::harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// How a call ended that has no result.
+fn words(outcome: &Outcome, status: Option<u16>) -> String {
     match outcome {
         Outcome::Complete(_) => "complete".to_owned(),
         Outcome::InputRequired(_) => "input required".to_owned(),
@@ -106,7 +112,10 @@ fn words(outcome: &Outcome) -> String {
             let data = data.as_ref().map(|data| format!(" {data}")).unwrap_or_default();
             format!("error {code}: {message}{data}")
         }
-        Outcome::Refused { body } => format!("refused: {body}"),
+        Outcome::Refused { body } => {
+            let status = status.map(|status| format!(" with status {status}")).unwrap_or_default();
+            format!("refused{status}, without an MCP answer; is this the URL of an MCP server? {body}")
+        }
         Outcome::GivenUp(reason) => format!("given up: {}", reason.as_str()),
         Outcome::Lost(why) => format!("lost: {why}"),
         Outcome::Invalid(why) => format!("invalid answer: {why}"),
