@@ -8,6 +8,7 @@ pub mod tape;
 
 use bytes::Bytes;
 
+pub use crate::spec::transport::Transport;
 use crate::time::Mono;
 
 /// Which way something went, seen from the middle.
@@ -21,15 +22,6 @@ pub enum Dir {
     Stderr,
     /// Said by the tap itself.
     Tap,
-}
-
-/// How the two peers are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Transport {
-    /// Pipes of a child process.
-    Stdio,
-    /// Streamable HTTP, or the older HTTP+SSE.
-    Http,
 }
 
 /// One thing that happened, in causal order.

@@ -3,4 +3,5 @@
 //! a socket or a file.
 
 pub mod deadlines;
+pub mod policy;
 pub mod request;

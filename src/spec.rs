@@ -6,3 +6,4 @@ pub mod era;
 pub mod headers;
 pub mod meta;
 pub mod methods;
+pub mod transport;
