@@ -24,16 +24,20 @@ mod message;
 mod names;
 mod overview;
 mod pairing;
+pub mod race;
 mod stdio;
+pub mod telemetry;
 mod track;
 mod view;
 
-pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, Race, ServerView};
+pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, ServerView};
 pub use message::Kinds;
 pub use overview::{Capture, Counts, Overview};
+pub use race::{Lateness, Race, Reason, Signal, Verdict};
 pub use row::{Coding, Row, RowIdx, RowKind, Source};
 pub use scope::{Peer, Process, Scope, ScopeIdx};
 pub use seen::{FrameFault, Seen, Sight};
+pub use telemetry::{Stage, Told};
 pub use track::bytes_of;
 pub use view::{CallView, RowView};
 

@@ -4,6 +4,7 @@
 //! A session counts from its own beginning on a monotonic clock; wall time is for people
 //! and files and is never subtracted.
 
+use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -13,9 +14,33 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mono(pub u64);
 
+/// A span in nanoseconds, for people: `0.4 ms`, `12 ms`, `60.0 s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
 /// A span or a limit in whole milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
 pub struct Ms(pub u64);
+
+impl Ms {
+    /// The same in nanoseconds.
+    #[must_use]
+    pub const fn to_ns(self) -> u64 {
+        self.0.saturating_mul(1_000_000)
+    }
+}
+
+impl fmt::Display for Span {
+    /// Rounded down: tenths below 10 ms, whole milliseconds below 10 s, tenths of a second above.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ms, tenth) = (self.0 / 1_000_000, self.0 / 100_000 % 10);
+        match ms {
+            0..10 if tenth > 0 => write!(f, "{ms}.{tenth} ms"),
+            0..10_000 => write!(f, "{ms} ms"),
+            _ => write!(f, "{}.{} s", ms / 1000, ms % 1000 / 100),
+        }
+    }
+}
 
 impl Mono {
     /// Whole milliseconds since the session began, rounded down.
@@ -33,7 +58,7 @@ impl Mono {
     /// This moment, `ms` later.
     #[must_use]
     pub fn plus(self, ms: Ms) -> Mono {
-        Mono(self.0.saturating_add(ms.0.saturating_mul(1_000_000)))
+        Mono(self.0.saturating_add(ms.to_ns()))
     }
 }
 
@@ -148,6 +173,22 @@ mod tests {
         assert_eq!(Mono(1_999_999).to_ms(), Ms(1));
         assert_eq!(Mono(5).ns_since(Mono(9)), 0);
         assert_eq!(Mono(5).plus(Ms(2)), Mono(2_000_005));
+    }
+
+    #[test]
+    fn spans_are_said_in_the_unit_that_fits() {
+        let cases = [
+            (0, "0 ms"),
+            (420_000, "0.4 ms"),
+            (3_000_000, "3 ms"),
+            (3_290_000, "3.2 ms"),
+            (12_900_000, "12 ms"),
+            (9_999_000_000, "9999 ms"),
+            (60_020_000_000, "60.0 s"),
+        ];
+        for (ns, words) in cases {
+            assert_eq!(Span(ns).to_string(), words);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Client view and server view are two fields, and either may be unknown: a cancel that passed
 //! the tap says what the client wants, never what the server has seen.
 
-use super::{Name, RowIdx, ScopeIdx};
+use super::{Name, Race, RowIdx, ScopeIdx, Told, Verdict};
 use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
 use crate::time::Mono;
@@ -49,6 +49,12 @@ impl CallState {
         matches!(self, CallState::CancelledByClient | CallState::AbandonedByDisconnect | CallState::Lost)
     }
 
+    /// An answer ended it.
+    #[must_use]
+    pub fn is_answered(self) -> bool {
+        matches!(self, CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired)
+    }
+
     /// One word for it, as filters and reports use it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -64,19 +70,6 @@ impl CallState {
             CallState::Unresolved => "unresolved",
         }
     }
-}
-
-/// Who won between a cancel and an answer, as far as the middle can tell
-/// (reliability.md section 2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Race {
-    /// The answer passed first; the cancel came too late and is ignored. No fault.
-    CompleteWon,
-    /// The answer came after the cancel, within the grace window and without a witness: both were
-    /// under way at once, and nobody can say more. No fault.
-    Crossed,
-    /// The answer came after the server must have seen the cancel.
-    Late,
 }
 
 /// What the client is known to think.
@@ -224,10 +217,13 @@ pub struct Call {
     pub status: Option<u16>,
     /// Reason text of the cancel.
     pub cancel_reason: Option<Name>,
-    /// Who won between its cancel and its answer; `None`: there were not both.
-    pub race: Option<Race>,
-    /// When the cancel signal had been handed to the server, or was read where that is not known.
-    pub cancelled_at: Option<Mono>,
+    /// Its race, as it stood when the last of its events was folded; [`Model::race`] tells how it
+    /// stands now. `None`: no cancel signal came.
+    ///
+    /// [`Model::race`]: super::Model::race
+    pub(super) race: Option<Box<Race>>,
+    /// What the server told about it.
+    pub told: Option<Box<Told>>,
     /// What came after its end.
     pub after: After,
     /// midwire itself did something to it; what follows is nobody's fault.
@@ -241,4 +237,12 @@ pub struct Call {
     pub round_of: Option<CallIdx>,
     /// Everything on its lane, in order.
     pub marks: Vec<Mark>,
+}
+
+impl Call {
+    /// Who won between its cancel and its answer so far; `None`: no cancel signal came.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.race.as_deref().map(|race| race.verdict)
+    }
 }

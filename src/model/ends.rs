@@ -5,8 +5,9 @@ use super::fold::At;
 use super::row::RowIdx;
 use super::scope::ScopeIdx;
 use super::seen::{Seen, Sight};
-use super::{Model, Name};
+use super::{Model, Name, Signal};
 use crate::event::Dir;
+use crate::spec::era::Era;
 use crate::time::Mono;
 
 impl Model {
@@ -28,12 +29,10 @@ impl Model {
         counts.lost += u64::from(state == CallState::Lost);
         counts.cancelled +=
             u64::from(matches!(state, CallState::CancelledByClient | CallState::AbandonedByDisconnect));
-        let is_answered =
-            matches!(state, CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired);
         let Some(scope) = self.scopes.get_mut(scope.0 as usize) else { return };
         scope.listens.remove(&idx);
         let Some(open) = scope.open.remove(&idx) else { return };
-        if is_answered {
+        if state.is_answered() {
             if open.is_quick {
                 scope.note_round_trip(took);
             }
@@ -78,11 +77,12 @@ impl Model {
         self.finish(idx, CallState::Lost, at);
     }
 
-    /// The client left the exchange of a call for good.
-    pub(super) fn abandon(&mut self, idx: CallIdx, at: Mono) {
-        if let Some(call) = self.call_mut(idx) {
-            call.client = ClientView::Abandoned;
-            call.cancelled_at.get_or_insert(at);
+    /// The client left the exchange of a call for good. In the modern era that is its cancel.
+    pub(super) fn abandon(&mut self, idx: CallIdx, at: Mono, row: RowIdx) {
+        let Some(call) = self.call_mut(idx) else { return };
+        call.client = ClientView::Abandoned;
+        if call.era.is_some_and(Era::is_modern) {
+            self.cancel_leads(idx, Signal::Disconnect, at, row);
         }
         self.finish(idx, CallState::AbandonedByDisconnect, at);
     }

@@ -84,6 +84,10 @@ impl Model {
                 Transport::Http => self.http_server_closed(event, event_idx, *how),
             },
             What::CaptureEnd { complete, .. } => self.capture_end(event, event_idx, *complete),
+            What::Telemetry(text) => {
+                let at = At::event(event, event_idx, self.scope_of_event(event));
+                self.telemetry(event, at, text);
+            }
             What::Clock { wall } => self.overview.wall = Some((event.at, wall.clone())),
             other => self.note(event, event_idx, other),
         }
@@ -111,10 +115,6 @@ impl Model {
                 }
                 let detail = self.names.detail(&format!("{what} {target}"));
                 self.push_row(at, RowKind::Inject, None, detail, None)
-            }
-            What::Telemetry(text) => {
-                let detail = self.names.detail(text);
-                self.push_row(at, RowKind::Telemetry, None, detail, None)
             }
             What::Gap { lost, bytes, why } => {
                 self.overview.is_full = false;

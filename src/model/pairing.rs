@@ -108,7 +108,7 @@ impl Model {
             status: None,
             cancel_reason: None,
             race: None,
-            cancelled_at: None,
+            told: None,
             after: After::default(),
             is_injected: false,
             is_resumable: false,

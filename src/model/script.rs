@@ -178,7 +178,7 @@ fn any_event() -> impl Strategy<Value = (u64, Dir, Option<u64>, What)> {
         ],
         0..=7,
     );
-    (0u8..13, any::<bool>(), dir, stream, bytes, headers, 0u64..2000).prop_map(
+    (0u8..14, any::<bool>(), dir, stream, bytes, headers, 0u64..2000).prop_map(
         |(kind, flag, dir, stream, bytes, headers, ms)| {
             let headers = headers_of(&headers);
             let mut line = bytes.clone();
@@ -201,6 +201,10 @@ fn any_event() -> impl Strategy<Value = (u64, Dir, Option<u64>, What)> {
                 9 => What::ClientClosed { how: None },
                 10 => What::ServerClosed { how: None, exit_code: None, signal: None },
                 11 if flag => What::Spawn { pid: 1, command: vec!["x".to_owned()] },
+                13 => What::Telemetry(format!(
+                    r#"{{"stage":"{}","request":1}}"#,
+                    if flag { "cancel_seen" } else { "done" }
+                )),
                 11 => What::Gap { lost: 1, bytes: 1, why: String::new() },
                 _ => What::Inject {
                     what: "cancel".to_owned(),

@@ -3,7 +3,7 @@
 //! The model says what was seen and what it belongs to; whether that breaks a rule, who is at
 //! fault and how bad it is, is for the `rules` room to say.
 
-use super::{CallIdx, RowIdx, ScopeIdx};
+use super::{CallIdx, Lateness, RowIdx, ScopeIdx, Stage};
 use crate::event::Dir;
 use crate::time::Mono;
 use crate::wire::jsonrpc::Id;
@@ -48,14 +48,7 @@ pub enum Sight {
     /// `call` was answered; it was open until now.
     Answered,
     /// An answer after the client had cancelled or left.
-    AnswerAfterCancel {
-        /// From the cancel handed on to the answer read, in nanoseconds.
-        margin_ns: u64,
-        /// The grace window then in force, in nanoseconds.
-        window_ns: u64,
-        /// The server had before answered a request that was written behind the cancel.
-        has_witness: bool,
-    },
+    AnswerAfterCancel(Lateness),
     /// A second answer to a call, on the same ordered channel.
     AnswerAgain,
     /// An answer whose id no request of the other side had.
@@ -84,14 +77,7 @@ pub enum Sight {
     /// Progress for `call` after its answer, from the same sender on the same channel.
     ProgressAfterAnswer,
     /// Progress for `call` after the client had cancelled or left.
-    ProgressAfterCancel {
-        /// From the cancel handed on to the progress read, in nanoseconds.
-        margin_ns: u64,
-        /// The grace window then in force, in nanoseconds.
-        window_ns: u64,
-        /// The server had before answered a request that was written behind the cancel.
-        has_witness: bool,
-    },
+    ProgressAfterCancel(Lateness),
     /// Progress under a token that no request asked for.
     ProgressUnknown {
         /// The token; `None`: missing, or of a wrong type.
@@ -143,6 +129,8 @@ pub enum Sight {
         /// Requests of the client that were open.
         calls: Vec<CallIdx>,
     },
+    /// The server told something about `call`.
+    Told(Stage),
     /// The server wrote to stderr or stdout.
     ServerOutput,
     /// The recording ended; `calls` were open.

@@ -78,13 +78,13 @@ fn events_of_a_stream_are_found_again_plain_and_compressed() {
 
 #[test]
 fn a_cancel_ends_a_call_and_what_comes_after_is_late_or_crossed() {
-    for (after_ms, race) in [(100, Race::Crossed), (600, Race::Late)] {
+    for (after_ms, race) in [(100, Verdict::Crossed), (600, Verdict::LateResponse)] {
         let mut script = Script::default();
         script.line(0, Dir::C2s, &call("1", "slow")).line(50, Dir::C2s, &cancel("1"));
         script.line(50 + after_ms, Dir::S2c, &result("1"));
         let model = script.fold();
         let call = &model.calls()[0];
-        assert_eq!((call.state, call.race), (CallState::CancelledByClient, Some(race)), "{after_ms} ms");
+        assert_eq!((call.state, call.verdict()), (CallState::CancelledByClient, Some(race)), "{after_ms} ms");
         assert_eq!((call.client, call.server), (ClientView::Abandoned, ServerView::Completed));
         assert_eq!(call.cancel_reason.map(|name| model.text(name)), Some("user"));
     }
@@ -96,7 +96,7 @@ fn a_witness_decides_without_the_window() {
     script.line(0, Dir::C2s, &call("1", "slow")).line(10, Dir::C2s, &cancel("1"));
     script.line(11, Dir::C2s, &call("2", "quick")).line(12, Dir::S2c, &result("2"));
     script.line(13, Dir::S2c, &result("1"));
-    assert_eq!(script.fold().calls()[0].race, Some(Race::Late));
+    assert_eq!(script.fold().calls()[0].verdict(), Some(Verdict::LateResponse));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_answer_before_the_cancel_wins() {
     script.line(11, Dir::C2s, &cancel("1"));
     let model = script.fold();
     let call = &model.calls()[0];
-    assert_eq!((call.state, call.race), (CallState::AnsweredOk, Some(Race::CompleteWon)));
+    assert_eq!((call.state, call.verdict()), (CallState::AnsweredOk, Some(Verdict::CompleteWon)));
     assert_eq!(call.after.late_cancels, 1);
 }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::call::{CallState, Race};
-use super::{Call, Model, Name, Row, RowKind};
+use super::call::CallState;
+use super::{Call, Model, Name, Row, RowKind, Verdict};
 use crate::event::{Dir, Transport};
 use crate::filter::{Field, Fields, Is, Value, contains_ignoring_case};
 
@@ -98,7 +98,9 @@ impl Fields for CallView<'_> {
             Is::Open => !call.state.is_terminal(),
             Is::Late => {
                 let after = call.after;
-                call.race == Some(Race::Late) || after.late_progress > 0 || after.duplicate_answers > 0
+                call.verdict() == Some(Verdict::LateResponse)
+                    || after.late_progress > 0
+                    || after.duplicate_answers > 0
             }
             Is::Error => call.state == CallState::AnsweredError || call.is_tool_error,
             Is::Cancelled => {

@@ -4,33 +4,29 @@
 use super::case::Case;
 use super::{Judge, Severity};
 use crate::event::Dir;
-use crate::model::{CallState, RowKind, Sight};
+use crate::model::{CallState, Reason, RowKind, Sight};
 use crate::spec::era::Era;
 
 const LISTEN: &str = "subscriptions/listen";
 
 pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
     match &case.seen.what {
-        Sight::AnswerAfterCancel { margin_ns, window_ns, has_witness }
-            if *has_witness || margin_ns > window_ns =>
-        {
+        Sight::AnswerAfterCancel(late) if late.is_late => {
             let rule = if case.era().is_some_and(Era::is_modern) { "CAN-05" } else { "CAN-17" };
             let sentence = format!(
                 "{} was answered {} after its cancel{}",
                 case.subject(),
-                Case::ms(*margin_ns),
-                witness(*has_witness)
+                Case::ms(late.margin_ns),
+                proof(late.reason)
             );
             if let Some(draft) = case.draft(rule) {
                 draft.gather(case, judge, case.seen.call, |_| sentence.clone());
             }
         }
-        Sight::ProgressAfterCancel { margin_ns, window_ns, has_witness }
-            if *has_witness || margin_ns > window_ns =>
-        {
+        Sight::ProgressAfterCancel(late) if late.is_late => {
             if let Some(draft) = case.draft("CAN-06") {
                 let subject = case.subject();
-                let last = Case::ms(*margin_ns);
+                let last = Case::ms(late.margin_ns);
                 draft.gather(case, judge, case.seen.call, |times| {
                     format!("{subject} went on after its cancel: {times} progress, the last {last} later")
                 });
@@ -60,8 +56,12 @@ pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
     }
 }
 
-fn witness(has_witness: bool) -> &'static str {
-    if has_witness { ", and after a request that was written behind the cancel" } else { "" }
+fn proof(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Witness => ", and after a request that was written behind the cancel",
+        Reason::Telemetry => ", which it told that it had seen",
+        _ => "",
+    }
 }
 
 fn method<'a>(case: &Case<'a>) -> &'a str {

@@ -4,7 +4,7 @@ use super::ink::OutcomeGlyphs;
 use super::units::span;
 use crate::config::theme::Role;
 use crate::event::{Dir, Transport};
-use crate::model::{Call, CallState, Model, Race};
+use crate::model::{Call, CallState, Model, Verdict};
 use crate::spec::era::Era;
 use crate::time::Mono;
 
@@ -24,12 +24,14 @@ impl Outcome {
     #[must_use]
     pub(super) fn of(call: &Call) -> Outcome {
         let given_up = matches!(call.state, CallState::CancelledByClient | CallState::AbandonedByDisconnect);
-        match call.race.filter(|_| given_up) {
-            Some(Race::Late) => return Outcome { word: "LATE", glyph: |g| g.late, role: Role::Late },
-            Some(Race::Crossed) => {
+        match call.verdict().filter(|_| given_up) {
+            Some(Verdict::LateResponse) => {
+                return Outcome { word: "LATE", glyph: |g| g.late, role: Role::Late };
+            }
+            Some(Verdict::Crossed) => {
                 return Outcome { word: "CROSS", glyph: |g| g.cross, role: Role::Cancelled };
             }
-            Some(Race::CompleteWon) | None => {}
+            _ => {}
         }
         match call.state {
             CallState::Delivered => Outcome { word: "OPEN", glyph: |g| g.open, role: Role::Open },
@@ -140,7 +142,7 @@ fn after(call: &Call) -> String {
 
 /// What came after the client had given up.
 fn late(call: &Call) -> String {
-    if call.race == Some(Race::Crossed) {
+    if call.verdict() == Some(Verdict::Crossed) {
         return "; the answer was under way at once, nobody is at fault".to_owned();
     }
     match (call.after.late_answers, call.after.late_progress) {
@@ -155,6 +157,6 @@ fn late(call: &Call) -> String {
 #[must_use]
 pub(super) fn is_trouble(call: &Call) -> bool {
     call.is_tool_error
-        || call.race == Some(Race::Late)
+        || call.verdict() == Some(Verdict::LateResponse)
         || matches!(call.state, CallState::AnsweredError | CallState::Lost)
 }

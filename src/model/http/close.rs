@@ -2,12 +2,12 @@
 
 use super::exchange::{Answer, Exchange};
 use crate::event::{Close, Dir, Event, What};
-use crate::model::Model;
 use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
 use crate::model::fold::{At, close_word};
 use crate::model::row::{RowIdx, RowKind};
 use crate::model::scope::ScopeIdx;
 use crate::model::seen::Sight;
+use crate::model::{Model, Signal};
 use crate::spec::era::Era;
 
 impl Model {
@@ -29,6 +29,11 @@ impl Model {
         let detail = self.names.detail(close_word(how));
         let row = self.push_row(at, RowKind::ClientClosed, None, detail, calls.first().copied());
         for idx in calls {
+            let Some(call) = self.call(idx) else { continue };
+            let is_modern = call.era.is_some_and(Era::is_modern);
+            if call.state.is_answered() && is_modern {
+                self.cancel_lost(idx, Signal::Disconnect, event.at, row);
+            }
             if self.state_of(idx).is_none_or(CallState::is_terminal) {
                 continue;
             }
@@ -39,7 +44,7 @@ impl Model {
             // id; without one no answer can reach the client any more.
             let may_come_back = call.is_resumable && !call.era.is_some_and(Era::is_modern);
             if !may_come_back && !self.has_side_channel(idx) {
-                self.abandon(idx, event.at);
+                self.abandon(idx, event.at, row);
             }
         }
         if !is_known {
@@ -92,6 +97,7 @@ impl Model {
         let row = self.push_row(at, RowKind::ServerClosed, None, detail, exchange.calls.first().copied());
         for call in &exchange.calls {
             self.settle_closed(at, *call, &exchange, row);
+            self.race_stream_ended(*call);
         }
         if let Some(call) = exchange.resumes
             && self.state_of(call).is_some_and(|state| !state.is_terminal())
@@ -141,7 +147,7 @@ impl Model {
             for idx in left {
                 self.mark(idx, MarkKind::Disconnect, event.at, row);
                 self.see(at, Some(row), Some(idx), Sight::ClientLeft);
-                self.abandon(idx, event.at);
+                self.abandon(idx, event.at, row);
             }
         }
         let calls = self.end_scope(at, row);

@@ -2,11 +2,11 @@
 
 use super::{opposite, other_type};
 use crate::event::{Dir, Transport};
-use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, Race, ServerView};
+use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
 use crate::model::fold::At;
 use crate::model::message::Said;
 use crate::model::row::{RowIdx, RowKind};
-use crate::model::scope::{Peer, Scope, ScopeIdx};
+use crate::model::scope::{Peer, ScopeIdx};
 use crate::model::seen::Sight;
 use crate::model::{Model, Name};
 use crate::spec::era::Era;
@@ -94,7 +94,7 @@ impl Model {
 
     fn answer_ended(&mut self, at: At, idx: CallIdx, row: RowIdx, state: CallState) {
         match state {
-            CallState::CancelledByClient | CallState::AbandonedByDisconnect => {
+            _ if state.is_unanswered() && self.call(idx).is_some_and(|call| call.race.is_some()) => {
                 self.answer_cancelled(at, idx, row);
             }
             CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired => {
@@ -125,36 +125,16 @@ impl Model {
 
     /// An answer after the client's cancel: crossed it, or late.
     fn answer_cancelled(&mut self, at: At, idx: CallIdx, row: RowIdx) {
-        let (margin_ns, window_ns, has_witness) = self.margin(at, idx);
-        let is_late = has_witness || margin_ns > window_ns;
-        let is_first = self.call(idx).is_some_and(|call| call.after.late_answers == 0);
-        if let Some(call) = self.call_mut(idx) {
-            call.after.late_answers += 1;
-            call.server = ServerView::Completed;
-            if is_first {
-                call.race = Some(if is_late { Race::Late } else { Race::Crossed });
-            }
-        }
-        if is_first && is_late {
-            self.overview.counts.late += 1;
+        let lateness = self.lateness(at, idx);
+        let Some(call) = self.call_mut(idx) else { return };
+        let is_first = call.after.late_answers == 0;
+        call.after.late_answers += 1;
+        call.server = ServerView::Completed;
+        if is_first {
+            self.answer_races(idx, lateness, row);
         }
         self.mark(idx, MarkKind::Late, at.now, row);
-        let sight = Sight::AnswerAfterCancel { margin_ns, window_ns, has_witness };
-        self.see(at, Some(row), Some(idx), sight);
-    }
-
-    /// How long after the cancel of a call something passed, the window, and whether a witness
-    /// proves that the server had read the cancel.
-    pub(super) fn margin(&self, at: At, idx: CallIdx) -> (u64, u64, bool) {
-        let Some(call) = self.call(idx) else { return (0, u64::MAX, false) };
-        let margin_ns = call.cancelled_at.map_or(0, |cancelled| at.first.ns_since(cancelled));
-        let scope = self.scope(call.scope);
-        let window_ns = scope.map_or(u64::MAX, Scope::window_ns);
-        let cancel_row = call.marks.iter().find(|mark| mark.kind == MarkKind::Cancel).map(|mark| mark.row);
-        let has_witness = call.transport == Transport::Stdio
-            && call.sender == Dir::C2s
-            && cancel_row.is_some_and(|cancel| scope.is_some_and(|scope| scope.witness > Some(cancel)));
-        (margin_ns, window_ns, has_witness)
+        self.see(at, Some(row), Some(idx), Sight::AnswerAfterCancel(lateness));
     }
 
     /// An answer that no request asked for.

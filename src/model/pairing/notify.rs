@@ -2,12 +2,12 @@
 
 use super::{opposite, other_type};
 use crate::event::{Dir, Transport};
-use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, Race, ServerView};
+use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
 use crate::model::fold::At;
 use crate::model::message::Said;
 use crate::model::row::{RowIdx, RowKind};
 use crate::model::seen::Sight;
-use crate::model::{Model, Name};
+use crate::model::{Model, Name, Signal};
 use crate::spec::era::Era;
 use crate::wire::jsonrpc::Id;
 
@@ -47,11 +47,12 @@ impl Model {
         }
         match self.state_of(idx) {
             Some(state) if !state.is_terminal() => self.progress_open(at, said, idx, row),
-            Some(CallState::CancelledByClient | CallState::AbandonedByDisconnect) => {
-                let (margin_ns, window_ns, has_witness) = self.margin(at, idx);
+            Some(state)
+                if state.is_unanswered() && self.call(idx).is_some_and(|call| call.race.is_some()) =>
+            {
+                let lateness = self.lateness(at, idx);
                 self.progress_late(at, idx, row);
-                let sight = Sight::ProgressAfterCancel { margin_ns, window_ns, has_witness };
-                self.see(at, Some(row), found, sight);
+                self.see(at, Some(row), found, Sight::ProgressAfterCancel(lateness));
             }
             Some(CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired) => {
                 self.progress_late(at, idx, row);
@@ -119,27 +120,25 @@ impl Model {
         };
         let is_open = self.state_of(idx).is_some_and(|state| !state.is_terminal());
         self.mark(idx, MarkKind::Cancel, at.now, row);
+        // In the modern era the signal on HTTP is the closed stream; a posted cancel says what the
+        // client wants and binds nobody.
+        let is_signal = at.transport == Transport::Stdio || !era.is_some_and(Era::is_modern);
         if !is_open {
             if let Some(call) = self.call_mut(idx) {
                 call.after.late_cancels += 1;
-                if !call.state.is_unanswered() {
-                    call.race.get_or_insert(Race::CompleteWon);
+                if is_signal && call.state.is_answered() {
+                    self.cancel_lost(idx, Signal::Notification, at.first, row);
                 }
             }
             self.see(at, Some(row), found, Sight::CancelAfterEnd);
             return row;
         }
-        // In the modern era the signal on HTTP is the closed stream; a posted cancel says what the
-        // client wants and binds nobody.
-        let is_signal = at.transport == Transport::Stdio || !era.is_some_and(Era::is_modern);
         if let Some(call) = self.call_mut(idx) {
             call.client = ClientView::Abandoned;
             call.cancel_reason = detail;
-            if is_signal {
-                call.cancelled_at = Some(at.out.unwrap_or(at.now));
-            }
         }
         if is_signal {
+            self.cancel_leads(idx, Signal::Notification, at.out.unwrap_or(at.now), row);
             self.finish(idx, CallState::CancelledByClient, at.now);
         }
         self.see(at, Some(row), found, Sight::Cancel);
