@@ -45,7 +45,7 @@
 //! | [`machine`] | what a *correct participant* does | time spec |
 //! | [`filter`] | one language to pick events and calls | time spec event |
 //! | [`model`] | what an *observer can know* | time wire spec event machine filter |
-//! | [`rules`] | model → findings | time spec event machine model |
+//! | [`rules`] | model → findings | time wire spec event machine model |
 //! | [`report`] | findings and timelines as text and JSON | time spec event model rules filter |
 //! | [`trace`] | the recording: write, read, follow, list | time wire spec event |
 //! | [`proxy`] | the man in the middle | time wire spec event machine filter |

@@ -11,6 +11,7 @@
 //! [`Seen`], which the `rules` room judges.
 
 pub mod call;
+pub mod content;
 pub mod row;
 pub mod scope;
 pub mod seen;
@@ -31,21 +32,25 @@ mod track;
 mod view;
 
 pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, ServerView};
+pub use content::{Content, Message};
+pub use http::Exchange;
 pub use message::Kinds;
 pub use overview::{Capture, Counts, Overview};
 pub use race::{Lateness, Race, Reason, Signal, Verdict};
 pub use row::{Coding, Row, RowIdx, RowKind, Source};
 pub use scope::{Peer, Process, Scope, ScopeIdx};
-pub use seen::{FrameFault, Seen, Sight};
+pub use seen::{FrameFault, Seen, Sight, SseField};
 pub use telemetry::{Stage, Told};
 pub use track::bytes_of;
 pub use view::{CallView, RowView};
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::spec::era::Era;
+use crate::spec::methods;
 use crate::time::Mono;
 
 /// Text kept once, such as a method or a tool name; an index into the model's table.
@@ -56,9 +61,27 @@ impl Name {
     pub(crate) const TOOLS_CALL: Name = Name(0);
     pub(crate) const LISTEN: Name = Name(1);
     pub(crate) const INITIALIZE: Name = Name(2);
-    /// Texts of the names above, in their order.
-    const FIXED: [&str; 3] = ["tools/call", "subscriptions/listen", "initialize"];
+    /// Texts of the names above, in their order; every other method follows.
+    const FIRST: [&str; 3] = ["tools/call", "subscriptions/listen", "initialize"];
+
+    /// The name that a method has in every model; `None`: no era knows it.
+    #[must_use]
+    pub fn fixed(method: &str) -> Option<Name> {
+        let at = FIXED.iter().position(|text| *text == method)?;
+        u32::try_from(at).ok().map(Name)
+    }
 }
+
+/// Texts that every model holds from the start, in this order.
+static FIXED: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut texts = Name::FIRST.to_vec();
+    for method in &methods::ALL {
+        if !texts.contains(&method.name) {
+            texts.push(method.name);
+        }
+    }
+    texts
+});
 
 /// The fold: everything that is known after the events seen so far.
 #[derive(Debug)]
@@ -81,6 +104,9 @@ pub struct Model {
     http: http::Http,
     overview: Overview,
     seen: Vec<Seen>,
+    messages: Vec<Message>,
+    /// What the requests of the calls hold that the event folded last has ended.
+    ended: Vec<(CallIdx, Content)>,
 }
 
 impl Default for Model {
@@ -94,7 +120,7 @@ impl Model {
     #[must_use]
     pub fn new() -> Model {
         let mut names = names::Names::default();
-        for text in Name::FIXED {
+        for text in FIXED.iter() {
             names.intern(text);
         }
         Model {
@@ -112,6 +138,8 @@ impl Model {
             http: http::Http::default(),
             overview: Overview::default(),
             seen: Vec::new(),
+            messages: Vec::new(),
+            ended: Vec::new(),
         }
     }
 

@@ -2,23 +2,57 @@
 //! clause; silence when nobody is at fault.
 //!
 //! [`Judge::look`] is called after each `Model::fold` and reads only what the model noticed in that
-//! event, so judging is as incremental as folding. A rule is a row of `catalogue.tsv` (its words)
-//! and a few lines in one of the rooms below (its test).
+//! event, so judging is as incremental as folding. A rule has its words in `catalogue/GROUP.tsv`,
+//! its test in the room of its group below, and two small traces in `examples/GROUP.txt`: one that
+//! it fires on, one that it leaves in peace.
+//!
+//! - `book` holds the rules and says which ones an event concerns.
+//! - `case` is what a rule looks at: one thing noticed, with its message, call and exchange.
+//! - `findings` is what it writes to; `causes` hangs consequences under what they follow from.
 
-mod cancel;
+mod book;
 mod case;
 pub mod catalogue;
-mod ends;
-mod framing;
-mod pairing;
+mod causes;
+
+pub mod example;
+mod findings;
+mod first;
+
+mod auth;
+mod caching;
+mod cancel;
+mod completion;
+mod core_tasks;
+mod http;
+mod icon;
+mod input;
+mod logging;
+mod meta;
+mod pagination;
+mod path;
 mod progress;
+mod prompts;
+mod reliability;
+mod resources;
+mod rounds;
+mod rpc;
+mod session;
+mod sse;
+mod stdio;
 mod subscription;
+mod tasks;
+mod timeout;
+mod tools;
+mod version;
 
 use std::collections::HashMap;
 
 use crate::model::{CallIdx, Model, ScopeIdx};
 use crate::spec::era::Era;
+use book::Book;
 use case::Case;
+use findings::Findings;
 
 /// How bad a finding is (protocol.md section 18), in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +92,8 @@ pub enum Blame {
     Server,
     /// Something between the two that is not midwire.
     Intermediary,
+    /// midwire itself.
+    Midwire,
     /// Nobody can tell from here.
     Unknown,
 }
@@ -70,6 +106,7 @@ impl Blame {
             Blame::Client => "client",
             Blame::Server => "server",
             Blame::Intermediary => "intermediary",
+            Blame::Midwire => "midwire",
             Blame::Unknown => "unknown",
         }
     }
@@ -100,18 +137,14 @@ pub struct Finding {
     pub cause: Option<usize>,
 }
 
-/// Event numbers kept as evidence of one finding. ours: enough to look at, little to keep.
-const EVIDENCE_LIMIT: usize = 32;
-
 /// Applies every rule to a model as it grows.
 #[derive(Debug, Default)]
 pub struct Judge {
-    findings: Vec<Finding>,
-    /// Findings that gather what repeats, by rule and subject: position, and how often.
-    groups: HashMap<(&'static str, u64), (usize, u32)>,
+    book: Book,
+    findings: Findings,
     /// The last finding of a process or session that can explain calls without an answer.
     causes: HashMap<ScopeIdx, usize>,
-    ends: ends::Ends,
+    ends: first::ends::Ends,
 }
 
 impl Judge {
@@ -124,20 +157,21 @@ impl Judge {
     /// Judges what the model noticed in the event folded last. O(1) for each thing noticed.
     pub fn look(&mut self, model: &Model) {
         for seen in model.seen() {
-            let case = Case { model, seen };
-            framing::look(&case, self);
-            pairing::look(&case, self);
-            cancel::look(&case, self);
-            progress::look(&case, self);
-            subscription::look(&case, self);
-            ends::look(&case, self);
+            let case = Case::new(model, seen);
+            self.book.look(&case, &mut self.findings);
+            first::framing::look(&case, self);
+            first::pairing::look(&case, self);
+            first::cancel::look(&case, self);
+            first::progress::look(&case, self);
+            first::subscription::look(&case, self);
+            first::ends::look(&case, self);
         }
     }
 
     /// Everything found so far, in the order it was found.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        self.findings.all()
     }
 }
 

@@ -5,6 +5,7 @@
 //! here knows MCP methods or eras (`spec` does) or re-serialises a message.
 
 pub mod http1;
+pub mod json;
 pub mod jsonrpc;
 pub mod lines;
 pub mod sse;

@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("machine", &["time", "spec"]),
     ("filter", &["time", "spec", "event"]),
     ("model", &["time", "wire", "spec", "event", "machine", "filter"]),
-    ("rules", &["time", "spec", "event", "machine", "model"]),
+    ("rules", &["time", "wire", "spec", "event", "machine", "model"]),
     ("lesson", &["time", "spec", "event", "machine", "model", "rules", "filter"]),
     ("sim", &["time", "spec", "event", "machine", "model", "rules", "filter", "trace", "proxy", "peer"]),
     ("report", &["time", "spec", "event", "model", "rules", "filter"]),

@@ -6,7 +6,7 @@ use super::row::RowIdx;
 use super::scope::ScopeIdx;
 use super::seen::{Seen, Sight};
 use super::{Model, Name, Signal};
-use crate::event::Dir;
+use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
 use crate::time::Mono;
 
@@ -32,6 +32,9 @@ impl Model {
         let Some(scope) = self.scopes.get_mut(scope.0 as usize) else { return };
         scope.listens.remove(&idx);
         let Some(open) = scope.open.remove(&idx) else { return };
+        if let Some(request) = open.request {
+            self.ended.push((idx, request));
+        }
         if state.is_answered() {
             if open.is_quick {
                 scope.note_round_trip(took);
@@ -100,7 +103,9 @@ impl Model {
                 self.finish(*idx, CallState::Unresolved, now);
             }
             let row = row.map(|(_, row)| row);
-            self.seen.push(Seen { row, call: None, scope, at: now, what: Sight::Ended { calls } });
+            let transport = self.scope(scope).map_or(Transport::Http, |scope| scope.transport);
+            let (stream, conn, what) = (None, None, Sight::Ended { calls });
+            self.seen.push(Seen { row, call: None, scope, stream, conn, transport, at: now, what });
         }
     }
 

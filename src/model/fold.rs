@@ -62,7 +62,7 @@ impl Model {
     /// Takes the next event. O(1) amortised. `event_idx` is the event's position in the
     /// recording, from 0, which rows point back to.
     pub fn fold(&mut self, event: &Event, event_idx: u32) {
-        self.seen.clear();
+        self.forget_last();
         self.overview.note(event);
         match &event.what {
             What::Bytes { bytes, .. } => self.stdio_bytes(event, event_idx, bytes),
@@ -95,11 +95,19 @@ impl Model {
 
     /// The recording stops here without saying so: what is open stays unresolved.
     pub fn cut(&mut self) {
-        self.seen.clear();
+        self.forget_last();
         if self.overview.capture == Capture::Live {
             self.overview.capture = Capture::Cut;
             self.end_all(self.overview.last, None);
         }
+    }
+
+    /// What was kept of the event folded before.
+    fn forget_last(&mut self) {
+        self.seen.clear();
+        self.messages.clear();
+        self.ended.clear();
+        self.http.ended.clear();
     }
 
     /// Rows of events that belong to no stream.
@@ -203,7 +211,8 @@ impl Model {
 
     /// Tells what was noticed.
     pub(super) fn see(&mut self, at: At, row: Option<RowIdx>, call: Option<CallIdx>, what: Sight) {
-        self.seen.push(Seen { row, call, scope: at.scope, at: at.now, what });
+        let (stream, conn, transport) = (at.stream, at.conn, at.transport);
+        self.seen.push(Seen { row, call, scope: at.scope, stream, conn, transport, at: at.now, what });
     }
 
     /// A call by its position; positions are given out by this model only.

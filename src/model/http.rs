@@ -4,12 +4,15 @@ mod close;
 mod exchange;
 mod stream;
 
+pub use exchange::Exchange;
+
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use bytes::Bytes;
 
 use super::call::{CallIdx, CallState, MarkKind, ServerView};
+use super::content::Content;
 use super::fold::At;
 use super::row::{Coding, RowIdx, RowKind};
 use super::scope::ScopeIdx;
@@ -19,7 +22,7 @@ use super::{Model, Name, Source};
 use crate::event::{Dir, Event, Headers, RequestHead, Transport};
 use crate::spec::era::Era;
 use crate::wire::jsonrpc::{self, Envelope, Frame};
-use exchange::{Answer, Body, Exchange};
+use exchange::{Answer, Body};
 
 /// Everything HTTP that is under way.
 #[derive(Debug, Default)]
@@ -29,6 +32,8 @@ pub(super) struct Http {
     sessions: HashMap<Name, ScopeIdx>,
     /// HTTP+SSE: where to post, by path and query.
     endpoints: HashMap<Name, ScopeIdx>,
+    /// Exchanges that the event folded last has ended.
+    pub(super) ended: Vec<(u64, Box<Exchange>)>,
 }
 
 impl Http {
@@ -55,6 +60,14 @@ impl Http {
 }
 
 impl Model {
+    /// An exchange by its number, while it is under way or was ended by the event folded last.
+    #[must_use]
+    pub fn exchange_of(&self, stream: u64) -> Option<&Exchange> {
+        let ended =
+            || self.http.ended.iter().find(|(number, _)| *number == stream).map(|(_, exchange)| exchange);
+        self.http.exchanges.get(&stream).or_else(ended).map(AsRef::as_ref)
+    }
+
     /// The exchange of an event; one that began before the recording is made up.
     fn exchange(&mut self, event: &Event) -> &mut Exchange {
         let stream = event.stream.unwrap_or(0);
@@ -78,6 +91,13 @@ impl Model {
         let scope = self.scope_of_request(head, named);
         let mut exchange = Exchange::new(scope);
         exchange.era = named;
+        exchange.started = Some(event.at);
+        exchange.head = Some(RequestHead {
+            body: None,
+            method: head.method.clone(),
+            path: head.path.clone(),
+            headers: head.headers.clone(),
+        });
         exchange.is_delete = head.method.eq_ignore_ascii_case("DELETE");
         if let Some(id) = head.headers.get("last-event-id") {
             let hash = self.hasher.hash_one(id);
@@ -96,6 +116,8 @@ impl Model {
         } else if let Some(request) = &mut self.exchange(event).request {
             request.title = format!("{} {}", head.method, head.path);
         }
+        let at = self.at_of(event, idx);
+        self.see(at, None, None, Sight::HttpRequest);
     }
 
     /// A session by its header or by the path that an `endpoint` event named; otherwise the
@@ -126,15 +148,15 @@ impl Model {
     }
 
     /// A whole request body.
-    fn request_body(&mut self, at: At, body: &[u8], method: &str, path: &str) {
+    fn request_body(&mut self, at: At, body: &Bytes, method: &str, path: &str) {
         match jsonrpc::read(body) {
             // An object without any member of ours is another protocol's, such as a registration
             // with an authorisation server.
             Frame::Message(envelope) if is_ours(&envelope) => {
-                self.message(at, &envelope);
+                self.message(at, &envelope, Content::of(body));
             }
             Frame::Batch(items) if items.iter().any(is_ours) => {
-                self.batch(at, &items);
+                self.batch(at, &items, Content::of(body));
             }
             other => {
                 let detail = self.names.detail(&format!("{method} {path}"));
@@ -167,7 +189,8 @@ impl Model {
         let at = At { dir: Dir::C2s, ..at };
         let (method, path) = request.title.split_once(' ').unwrap_or_default();
         if let Some((source, first)) = request.body.place() {
-            self.request_body(at.frame(source, first), &request.body.bytes, method, path);
+            let body = Bytes::from(request.body.bytes);
+            self.request_body(at.frame(source, first), &body, method, path);
         } else {
             let detail = self.names.detail(&request.title);
             self.push_row(at, RowKind::HttpRequest, None, detail, None);
@@ -177,11 +200,12 @@ impl Model {
     pub(super) fn http_response_head(&mut self, event: &Event, idx: u32, status: u16, headers: &Headers) {
         self.finish_request(event, idx);
         let kind = headers.get("content-type").unwrap_or_default();
-        let is_sse =
-            kind.trim_start().get(..17).is_some_and(|head| head.eq_ignore_ascii_case("text/event-stream"));
+        let is_sse = exchange::is_event_stream(kind);
         let coding = coding_of(headers.get("content-encoding"));
         let exchange = self.exchange(event);
         exchange.status = Some(status);
+        exchange.headed = Some(event.at);
+        exchange.answer_headers = Some(headers.clone());
         let length = headers.get("content-length").and_then(|text| text.trim().parse().ok());
         exchange.answer = match (is_sse, length) {
             (true, _) => Answer::sse(coding),
@@ -201,6 +225,7 @@ impl Model {
                 }
             }
         }
+        self.see(at, Some(row), calls.first().copied(), Sight::HttpHead);
         if let Some(id) = headers.get("mcp-session-id")
             && scope != ScopeIdx(0)
         {
@@ -246,24 +271,27 @@ impl Model {
     fn finish_answer_body(&mut self, event: &Event, idx: u32) {
         let at = self.at_of(event, idx);
         let exchange = self.exchange(event);
-        let Answer::Body(body) = std::mem::replace(&mut exchange.answer, Answer::None) else { return };
+        let Answer::Body(mut body) = std::mem::replace(&mut exchange.answer, Answer::None) else { return };
         let call = exchange.calls.first().copied();
         let Some((source, first)) = body.place() else { return };
         let at = At { dir: Dir::S2c, ..at.frame(source, first) };
-        match jsonrpc::read(&body.bytes) {
-            Frame::Message(envelope) if envelope.member("jsonrpc").is_some() => self.message(at, &envelope),
-            Frame::Batch(items) if items.iter().any(is_ours) => self.batch(at, &items),
+        let text = Bytes::from(std::mem::take(&mut body.bytes));
+        match jsonrpc::read(&text) {
+            Frame::Message(envelope) if envelope.member("jsonrpc").is_some() => {
+                self.message(at, &envelope, Content::of(&text))
+            }
+            Frame::Batch(items) if items.iter().any(is_ours) => self.batch(at, &items, Content::of(&text)),
             Frame::NotUtf8 { .. } => {
-                let row = self.odd_body(at, call, &body);
+                let row = self.odd_body(at, call, &text);
                 self.see_fault(at, row, FrameFault::NotUtf8);
                 row
             }
-            _ => self.odd_body(at, call, &body),
+            _ => self.odd_body(at, call, &text),
         };
     }
 
-    fn odd_body(&mut self, at: At, call: Option<CallIdx>, body: &Body) -> RowIdx {
-        let head = body.bytes.get(..body.bytes.len().min(480)).unwrap_or_default();
+    fn odd_body(&mut self, at: At, call: Option<CallIdx>, body: &[u8]) -> RowIdx {
+        let head = body.get(..body.len().min(480)).unwrap_or_default();
         let detail = self.names.detail(String::from_utf8_lossy(head).trim());
         self.push_row(at, RowKind::HttpBody, None, detail, call)
     }
@@ -274,14 +302,21 @@ impl Model {
         let mut open: Vec<u64> = self.http.exchanges.keys().copied().collect();
         open.sort_unstable();
         for stream in open {
-            let Some(mut exchange) = self.http.exchanges.remove(&stream) else { continue };
-            let calls = std::mem::take(&mut exchange.calls);
-            for idx in calls {
+            let Some(exchange) = self.http.exchanges.remove(&stream) else { continue };
+            for idx in exchange.calls.clone() {
                 let is_open = self.state_of(idx).is_some_and(|state| !state.is_terminal());
                 if is_open && exchange.status.is_some_and(|status| status >= 400) {
                     self.finish(idx, CallState::AnsweredError, end.now);
                 }
             }
+            let call = exchange.calls.first().copied();
+            self.http.ended.push((stream, exchange));
+            self.see(
+                At { stream: Some(stream), transport: Transport::Http, ..end },
+                None,
+                call,
+                Sight::ExchangeEnd,
+            );
         }
     }
 }

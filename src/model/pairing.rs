@@ -4,6 +4,7 @@ mod answer;
 mod notify;
 
 use super::call::{After, Call, CallIdx, CallState, ClientView, MarkKind, Progress, ServerView};
+use super::content::{Content, Message};
 use super::fold::At;
 use super::message::Said;
 use super::row::{RowIdx, RowKind};
@@ -18,13 +19,13 @@ use std::hash::BuildHasher;
 
 impl Model {
     /// One message: its row, its call, and what is wrong with it. Returns the row.
-    pub(super) fn message(&mut self, at: At, envelope: &Envelope<'_>) -> RowIdx {
+    pub(super) fn message(&mut self, at: At, envelope: &Envelope<'_>, content: Option<Content>) -> RowIdx {
         let said = Said::read(envelope, &self.hasher);
         let is_notification = envelope.kind == Kind::Notification
             || said.method.as_deref().is_some_and(|method| method.starts_with("notifications/"));
         let row = match envelope.kind {
             Kind::Request | Kind::Notification if is_notification => self.notification(at, &said),
-            Kind::Request => self.request(at, &said),
+            Kind::Request => self.request(at, &said, content.as_ref()),
             Kind::Result => self.answer(at, &said, RowKind::Result),
             Kind::Error => self.answer(at, &said, RowKind::Error),
             Kind::Notification | Kind::Invalid => self.push_row(at, RowKind::Invalid, None, None, None),
@@ -47,14 +48,19 @@ impl Model {
         } else if envelope.kind == Kind::Error && (said.code.is_none() || said.message.is_none()) {
             self.see_fault(at, row, FrameFault::BadError);
         }
+        let kind = if is_notification { Kind::Notification } else { envelope.kind };
+        let (method, call) = self.row(row).map_or((None, None), |row| (row.method, row.call));
+        self.messages.push(Message { row, kind, method, content });
+        self.see(at, Some(row), call, Sight::Message);
         row
     }
 
     /// A JSON array of messages. Returns the row of the first.
-    pub(super) fn batch(&mut self, at: At, items: &[Envelope<'_>]) -> RowIdx {
+    pub(super) fn batch(&mut self, at: At, items: &[Envelope<'_>], content: Option<Content>) -> RowIdx {
         let mut first = None;
+        let mut contents = content.map_or_else(Vec::new, |content| content.items()).into_iter();
         for item in items {
-            let row = self.message(at, item);
+            let row = self.message(at, item, contents.next());
             first.get_or_insert(row);
         }
         let row = first.unwrap_or_else(|| self.push_row(at, RowKind::Invalid, None, None, None));
@@ -69,7 +75,7 @@ impl Model {
         self.see(at, Some(row), call, Sight::Frame { dir: at.dir, fault });
     }
 
-    fn request(&mut self, at: At, said: &Said<'_>) -> RowIdx {
+    fn request(&mut self, at: At, said: &Said<'_>, content: Option<&Content>) -> RowIdx {
         let method = self.names.intern(said.method.as_deref().unwrap_or_default());
         let target = said.target.as_deref().map(|target| self.names.intern(target));
         let at = self.place_of_request(at, method);
@@ -122,7 +128,7 @@ impl Model {
         if said.token.is_some() {
             self.index_token(idx, prior_token);
         }
-        self.open(idx, said);
+        self.open(idx, said, content.cloned());
         if Model::is_retry_worth(method) {
             self.link(idx, said.fingerprint, said.request_state, said.has_input_responses);
         }
@@ -145,12 +151,12 @@ impl Model {
     }
 
     /// Enters a new call where open calls are kept.
-    fn open(&mut self, idx: CallIdx, said: &Said<'_>) {
+    fn open(&mut self, idx: CallIdx, said: &Said<'_>, request: Option<Content>) {
         let Some(call) = self.calls.get(idx.0 as usize) else { return };
         let (method, stream, sender) = (call.method, call.stream, call.sender);
         if let Some(scope) = self.scopes.get_mut(call.scope.0 as usize) {
             let is_quick = scope.is_quick(method);
-            scope.open.insert(idx, Open { fingerprint: said.fingerprint, is_quick });
+            scope.open.insert(idx, Open { fingerprint: said.fingerprint, is_quick, request });
             if method == Name::LISTEN && sender == Dir::C2s {
                 scope.listens.insert(idx, Listen { asked: said.kinds, messages: 0 });
             }

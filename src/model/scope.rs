@@ -53,12 +53,14 @@ pub struct Scope {
 }
 
 /// What must be known of a call only while it is open.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Open {
     /// Equal for the same method, target and arguments.
     pub fingerprint: u64,
     /// Its round trip says how quick the channel is.
     pub is_quick: bool,
+    /// What its request holds.
+    pub request: Option<super::Content>,
 }
 
 /// A subscription while it is open.

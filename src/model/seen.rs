@@ -4,9 +4,10 @@
 //! fault and how bad it is, is for the `rules` room to say.
 
 use super::{CallIdx, Lateness, RowIdx, ScopeIdx, Stage};
-use crate::event::Dir;
+use crate::event::{Dir, Transport};
 use crate::time::Mono;
 use crate::wire::jsonrpc::Id;
+use crate::wire::sse::SseEvent;
 
 /// One thing that was noticed.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +18,12 @@ pub struct Seen {
     pub call: Option<CallIdx>,
     /// Process, session or upstream.
     pub scope: ScopeIdx,
+    /// HTTP: number of the exchange.
+    pub stream: Option<u64>,
+    /// HTTP: number of the connection.
+    pub conn: Option<u64>,
+    /// How the peers are joined.
+    pub transport: Transport,
     /// When.
     pub at: Mono,
     /// What.
@@ -26,6 +33,21 @@ pub struct Seen {
 /// What can be noticed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sight {
+    /// A message was taken in; everything else about it was told before.
+    Message,
+    /// HTTP: the head of a request was read, with or without a message.
+    HttpRequest,
+    /// HTTP: the head of an answer was read; `call` is the first of its exchange.
+    HttpHead,
+    /// HTTP: the server ended an answer, or the recording did; `call` is the first of its exchange.
+    ExchangeEnd,
+    /// HTTP: the client left an exchange before its end; `call` is the first of its exchange.
+    ExchangeLeft,
+    /// HTTP: an event of an event stream, told before its message; `call` is the first of its
+    /// exchange.
+    SseEvent(SseField),
+    /// HTTP: a comment in an event stream.
+    SseComment,
     /// A request was read; `call` is new.
     Request,
     /// A notification that is none of the kinds below.
@@ -159,6 +181,33 @@ pub enum Sight {
         /// What is wrong.
         fault: FrameFault,
     },
+}
+
+/// The fields of an event of an event stream, other than its data.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SseField {
+    /// `event:`
+    pub event: Option<String>,
+    /// `id:`
+    pub id: Option<String>,
+    /// `retry:` in milliseconds.
+    pub retry: Option<u64>,
+    /// It has a data field.
+    pub has_data: bool,
+    /// Its data is empty.
+    pub is_empty: bool,
+}
+
+impl SseField {
+    pub(super) fn of(block: &SseEvent, is_empty: bool) -> SseField {
+        SseField {
+            event: block.event.clone(),
+            id: block.id.clone(),
+            retry: block.retry,
+            has_data: block.data.is_some(),
+            is_empty,
+        }
+    }
 }
 
 /// What can be wrong with a frame or an envelope.

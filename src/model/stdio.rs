@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::content::Content;
 use super::fold::At;
 use super::group::{Group, Step};
 use super::overview::Capture;
@@ -109,8 +110,8 @@ impl Model {
             return;
         }
         let row = match &frame {
-            Frame::Message(envelope) => self.message(at, envelope),
-            Frame::Batch(items) => self.batch(at, items),
+            Frame::Message(envelope) => self.message(at, envelope, Content::of(&line.body)),
+            Frame::Batch(items) => self.batch(at, items, Content::of(&line.body)),
             Frame::Blank => {
                 let row = self.push_row(at, RowKind::Note, None, None, None);
                 self.see_fault(at, row, FrameFault::Blank);
@@ -142,10 +143,12 @@ impl Model {
 
     /// A line with bad bytes: it is read with those replaced, so that its call is found.
     fn line_not_utf8(&mut self, at: At, line: &Line) -> RowIdx {
-        let text = String::from_utf8_lossy(&line.body);
-        let row = match jsonrpc::read(text.as_bytes()) {
-            Frame::Message(envelope) if envelope.kind != Kind::Invalid => self.message(at, &envelope),
-            Frame::Batch(items) => self.batch(at, &items),
+        let text = Bytes::from(String::from_utf8_lossy(&line.body).into_owned());
+        let row = match jsonrpc::read(&text) {
+            Frame::Message(envelope) if envelope.kind != Kind::Invalid => {
+                self.message(at, &envelope, Content::of(&text))
+            }
+            Frame::Batch(items) => self.batch(at, &items, Content::of(&text)),
             _ => return self.noise(at, &line.body),
         };
         self.see_fault(at, row, FrameFault::NotUtf8);
@@ -191,7 +194,7 @@ impl Model {
         };
         let (source, first) = group.place().unwrap_or((at.source, at.first));
         let at = at.frame(source, first);
-        let row = self.message(at, &whole);
+        let row = self.message(at, &whole, Content::of(&Bytes::copy_from_slice(&group.text)));
         let lines = u32::try_from(group.lines.len()).unwrap_or(u32::MAX);
         self.see_fault(at, row, FrameFault::SeveralLines { lines });
     }
@@ -216,8 +219,8 @@ impl Model {
         let (source, first) = pipe.track.tail(last, line.wire_len);
         let at = at.frame(source, first.unwrap_or(at.first));
         let row = match jsonrpc::read(&line.body) {
-            Frame::Message(envelope) => self.message(at, &envelope),
-            Frame::Batch(items) => self.batch(at, &items),
+            Frame::Message(envelope) => self.message(at, &envelope, Content::of(&line.body)),
+            Frame::Batch(items) => self.batch(at, &items, Content::of(&line.body)),
             _ => {
                 let head = line.body.get(..line.body.len().min(480)).unwrap_or_default();
                 let detail = self.names.detail(&String::from_utf8_lossy(head));

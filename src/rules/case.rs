@@ -1,31 +1,97 @@
-//! One thing noticed, and the making of a finding out of it.
+//! What a rule looks at: one thing noticed, with its message, its call and its exchange.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
-
-use super::catalogue::{self, Entry};
-use super::{Blame, EVIDENCE_LIMIT, Finding, Judge, Severity};
-use crate::event::Dir;
-use crate::model::{Call, CallIdx, Model, Row, RowIdx, Scope, Seen};
+use super::Judge;
+use super::catalogue;
+use super::findings::Draft as NewDraft;
+use super::{Blame, Severity};
+use crate::event::Transport;
+use crate::model::{Call, CallIdx, Exchange, Message, Model, Row, RowIdx, Scope, Seen, Sight};
 use crate::spec::era::Era;
+use crate::spec::meta;
+use crate::wire::json::Value;
 
 /// One thing noticed, in its model.
 pub(super) struct Case<'a> {
     pub model: &'a Model,
     pub seen: &'a Seen,
-}
-
-/// A finding being made.
-pub(super) struct Draft {
-    entry: &'static Entry,
-    severity: Severity,
-    blame: Blame,
-    calls: Vec<CallIdx>,
-    ids: Vec<String>,
-    evidence: Vec<u64>,
-    cause: Option<usize>,
+    message: Option<&'a Message>,
+    era: Option<Era>,
 }
 
 impl<'a> Case<'a> {
+    pub(super) fn new(model: &'a Model, seen: &'a Seen) -> Case<'a> {
+        let message = seen.row.and_then(|row| model.messages().iter().find(|message| message.row == row));
+        let of_call = seen.call.and_then(|idx| model.call(idx)).and_then(|call| call.era);
+        let of_row = || seen.row.and_then(|row| model.row(row)).and_then(|row| row.era);
+        let of_exchange = || seen.stream.and_then(|stream| model.exchange_of(stream)).and_then(Exchange::era);
+        let of_scope = || seen.row.is_none().then(|| model.scope(seen.scope)?.channel_era()).flatten();
+        let era = of_call.or_else(of_row).or_else(of_exchange).or_else(of_scope);
+        Case { model, seen, message, era }
+    }
+
+    /// What was noticed.
+    pub(super) fn what(&self) -> &'a Sight {
+        &self.seen.what
+    }
+
+    /// The message of its row, when that was read in this event.
+    pub(super) fn message(&self) -> Option<&'a Message> {
+        self.message
+    }
+
+    /// The whole message as a JSON value; `None` where it was too long to be looked into.
+    pub(super) fn body(&self) -> Option<Value<'a>> {
+        Some(self.message?.content.as_ref()?.value())
+    }
+
+    /// The method of the message, or, for an answer, of its call; empty where there is none.
+    pub(super) fn method(&self) -> &'a str {
+        let own = self.message.and_then(|message| message.method);
+        let name = own.or_else(|| self.call().map(|call| call.method));
+        name.map_or("", |name| self.model.text(name))
+    }
+
+    /// `params` of the message.
+    pub(super) fn params(&self) -> Option<Value<'a>> {
+        self.body()?.get("params")
+    }
+
+    /// `result` of the message.
+    pub(super) fn result(&self) -> Option<Value<'a>> {
+        self.body()?.get("result")
+    }
+
+    /// `error` of the message.
+    pub(super) fn error(&self) -> Option<Value<'a>> {
+        self.body()?.get("error")
+    }
+
+    /// A member of `_meta` in the message's `params` or `result`.
+    pub(super) fn meta(&self, name: &str) -> Option<Value<'a>> {
+        self.params().or_else(|| self.result())?.get("_meta")?.get(name)
+    }
+
+    /// The request that the call was made with, as a JSON value; only while the call is open and in
+    /// the event that ended it.
+    pub(super) fn request(&self) -> Option<Value<'a>> {
+        self.model.request_of(self.seen.call?)
+    }
+
+    /// `params` of the call's request.
+    pub(super) fn request_params(&self) -> Option<Value<'a>> {
+        self.request()?.get("params")
+    }
+
+    /// What the call's request says its client can do: `_meta` clientCapabilities.
+    pub(super) fn client_capabilities(&self) -> Option<Value<'a>> {
+        self.request_params()?.at(&["_meta", meta::CLIENT_CAPABILITIES])
+    }
+
+    /// The HTTP exchange that it belongs to.
+    pub(super) fn exchange(&self) -> Option<&'a Exchange> {
+        self.model.exchange_of(self.seen.stream?)
+    }
+
     /// The call that it belongs to.
     pub(super) fn call(&self) -> Option<&'a Call> {
         self.model.call(self.seen.call?)
@@ -41,9 +107,25 @@ impl<'a> Case<'a> {
         self.model.scope(self.seen.scope)
     }
 
-    /// The era that it is judged under: of its call, else of its row.
+    /// The era that it is judged under: of its call, else of its row, its exchange, its channel.
     pub(super) fn era(&self) -> Option<Era> {
-        self.call().and_then(|call| call.era).or_else(|| self.row().and_then(|row| row.era))
+        self.era
+    }
+
+    /// It is judged under the modern era.
+    pub(super) fn is_modern(&self) -> bool {
+        self.era.is_some_and(Era::is_modern)
+    }
+
+    /// How the peers are joined.
+    pub(super) fn transport(&self) -> Transport {
+        self.seen.transport
+    }
+
+    /// The process or session has completed a legacy handshake: both eras may be in use at once
+    /// (protocol.md section 18, dual-era).
+    pub(super) fn is_dual(&self) -> bool {
+        self.scope().is_some_and(|scope| scope.negotiated.is_some())
     }
 
     /// Something was injected into its call: what follows is nobody's fault.
@@ -54,6 +136,17 @@ impl<'a> Case<'a> {
     /// Everything since the beginning was recorded.
     pub(super) fn is_full(&self) -> bool {
         self.model.overview().is_full
+    }
+
+    /// The grace window in which signals may cross, in nanoseconds (protocol.md section 18).
+    pub(super) fn window_ns(&self) -> u64 {
+        self.scope().map_or(u64::MAX, Scope::window_ns)
+    }
+
+    /// Whether two HTTP requests are known to come from one client: by their connection.
+    pub(super) fn is_one_connection(&self, other: CallIdx) -> bool {
+        let conn = self.call().and_then(|call| call.conn);
+        conn.is_some() && conn == self.model.call(other).and_then(|call| call.conn)
     }
 
     /// A call in words: method, target and id.
@@ -71,139 +164,61 @@ impl<'a> Case<'a> {
         self.seen.call.map_or_else(|| "a request".to_owned(), |idx| self.name(idx))
     }
 
-    /// Begins a finding, when the rule applies to this era and transport and nothing was injected.
-    pub(super) fn draft(&self, rule: &str) -> Option<Draft> {
-        let entry = catalogue::find(rule)?;
-        let transport = self
-            .call()
-            .map(|call| call.transport)
-            .or_else(|| self.row().map(|row| row.transport))
-            .or_else(|| self.scope().map(|scope| scope.transport));
-        let applies = entry.eras.has(self.era()) && transport.is_none_or(|one| entry.is_for(one));
-        if !applies || self.is_injected() {
-            return None;
-        }
-        let blame = match self.row().map(|row| row.dir) {
-            Some(Dir::C2s) => Blame::Client,
-            Some(Dir::S2c | Dir::Stderr) => Blame::Server,
-            _ => Blame::Unknown,
-        };
-        let mut draft = Draft {
-            entry,
-            severity: entry.severity,
-            blame,
-            calls: self.seen.call.into_iter().collect(),
-            ids: Vec::new(),
-            evidence: Vec::new(),
-            cause: None,
-        };
-        if let Some(idx) = self.seen.call {
-            draft.evidence.extend(self.model.call(idx).and_then(|call| number(self.model, call.row)));
-        }
-        if let Some(row) = self.row() {
-            draft.evidence.push(row.n);
-        }
-        Some(draft)
-    }
-
     /// Milliseconds in words.
     pub(super) fn ms(ns: u64) -> String {
         let ms = ns / 1_000_000;
         if ms < 10_000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
     }
+
+    /// Begins a finding of a rule that is not yet an object of its own.
+    pub(super) fn draft(&self, rule: &str) -> Option<Draft> {
+        let entry = catalogue::find(rule)?;
+        let applies = entry.applies(self.era(), self.transport()) && !self.is_injected();
+        applies.then(|| Draft(NewDraft::new(self, entry)))
+    }
 }
+
+/// A finding of a rule that is not yet an object of its own.
+pub(super) struct Draft(NewDraft);
 
 impl Draft {
-    /// Who is at fault, where it is not the sender of the row.
-    pub(super) fn blame(mut self, blame: Blame) -> Draft {
-        self.blame = blame;
-        self
+    pub(super) fn blame(self, blame: Blame) -> Draft {
+        Draft(self.0.blame(blame))
     }
 
-    /// Not worse than this.
-    pub(super) fn at_most(mut self, severity: Severity) -> Draft {
-        self.severity = self.severity.min(severity);
-        self
+    pub(super) fn at_most(self, severity: Severity) -> Draft {
+        Draft(self.0.at_most(severity))
     }
 
-    /// Another call that it is about.
-    pub(super) fn and_call(mut self, model: &Model, idx: CallIdx) -> Draft {
-        if !self.calls.contains(&idx) {
-            self.calls.push(idx);
-            self.evidence.extend(model.call(idx).and_then(|call| number(model, call.row)));
-        }
-        self
+    pub(super) fn and_call(self, model: &Model, idx: CallIdx) -> Draft {
+        Draft(self.0.and_call(model, idx))
     }
 
-    /// An id that no call has.
-    pub(super) fn and_id(mut self, id: String) -> Draft {
-        self.ids.push(id);
-        self
+    pub(super) fn and_id(self, id: String) -> Draft {
+        Draft(self.0.and_id(id))
     }
 
-    /// What it follows from.
-    pub(super) fn because(mut self, cause: Option<usize>) -> Draft {
-        self.cause = cause;
-        self
+    pub(super) fn because(self, cause: Option<usize>) -> Draft {
+        Draft(self.0.because(cause))
     }
 
-    /// A finding of its own. Returns its position.
-    pub(super) fn find(self, case: &Case<'_>, judge: &mut Judge, sentence: String) -> usize {
-        let mut evidence = self.evidence;
-        evidence.sort_unstable();
-        evidence.dedup();
-        evidence.truncate(EVIDENCE_LIMIT);
-        judge.findings.push(Finding {
-            rule: self.entry.id,
-            severity: self.severity,
-            era: case.era(),
-            blame: self.blame,
-            calls: self.calls,
-            ids: self.ids,
-            evidence,
-            sentence,
-            remedy: self.entry.remedy,
-            cause: self.cause,
-        });
-        judge.findings.len() - 1
+    pub(super) fn find(self, _case: &Case<'_>, judge: &mut Judge, sentence: String) -> usize {
+        self.0.finish(&mut judge.findings, sentence).unwrap_or(usize::MAX)
     }
 
-    /// Joins the finding of the same rule about the same subject, or begins it. `sentence` is told
-    /// how often it has happened. Returns its position.
     pub(super) fn gather(
         self,
-        case: &Case<'_>,
+        _case: &Case<'_>,
         judge: &mut Judge,
-        subject: impl Hash,
+        subject: impl std::hash::Hash,
         sentence: impl Fn(u32) -> String,
-    ) -> usize {
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let key = (self.entry.id, hasher.hash_one(subject));
-        let Some((at, times)) = judge.groups.get_mut(&key) else {
-            let at = self.find(case, judge, sentence(1));
-            judge.groups.insert(key, (at, 1));
-            return at;
-        };
-        *times = times.saturating_add(1);
-        let (at, times) = (*at, *times);
-        if let Some(finding) = judge.findings.get_mut(at) {
-            finding.sentence = sentence(times);
-            for idx in self.calls {
-                if finding.calls.len() < EVIDENCE_LIMIT && !finding.calls.contains(&idx) {
-                    finding.calls.push(idx);
-                }
-            }
-            for n in self.evidence {
-                if finding.evidence.len() < EVIDENCE_LIMIT && !finding.evidence.contains(&n) {
-                    finding.evidence.push(n);
-                }
-            }
-        }
-        at
+    ) {
+        self.0.join(&mut judge.findings, subject, sentence);
     }
 }
 
-fn number(model: &Model, row: RowIdx) -> Option<u64> {
+/// The number of the event that completed a row.
+pub(super) fn number(model: &Model, row: RowIdx) -> Option<u64> {
     model.row(row).map(|row| row.n)
 }
 

@@ -1,4 +1,4 @@
-//! The words of the rules: `catalogue.tsv`, read once.
+//! The words of the rules: `catalogue/GROUP.tsv`, read once.
 
 use std::sync::LazyLock;
 
@@ -17,25 +17,123 @@ pub struct Entry {
     pub eras: Eras,
     /// `both`, `stdio` or `http`.
     pub transports: &'static str,
+    /// Who can break it: `client`, `server`, `client,server` or `proxy`.
+    pub sender: &'static str,
+    /// What must have been seen before it can be decided.
+    pub needs: Vec<Need>,
+    /// Where it is written: page and anchor of the 2026-07-28 specification, `DATE:page#anchor` of an
+    /// earlier one, `schema#type`, `ext-tasks:…`, or `ours:…` for a rule of midwire's own.
+    pub clause: &'static str,
     /// The rule, in one sentence.
     pub rule: &'static str,
     /// What to do when it is broken.
     pub remedy: &'static str,
+    /// Why it is decided more mildly than it reads, or cannot be decided; empty: there is nothing to
+    /// add.
+    pub note: &'static str,
+}
+
+/// What a rule needs to have seen before it can be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// Everything since the channel began; without it the finding is a hint.
+    Full,
+    /// The list that defines the tool, prompt or resource.
+    Definition,
+    /// What the server says it can do: a discover or initialize result.
+    Capabilities,
+    /// A policy file.
+    Policy,
+    /// The contract of a tool, from a policy file.
+    Contract,
+    /// Telemetry of a peer that volunteers it.
+    Telemetry,
+    /// A recording on both sides of an intermediary.
+    TwoTaps,
+    /// It cannot be decided from traffic at all; its note says why.
+    Never,
+}
+
+impl Need {
+    const ALL: [(Need, &'static str, &'static str); 8] = [
+        (Need::Full, "full", "a recording from the beginning of the channel"),
+        (Need::Definition, "definition", "the list that defines what is used"),
+        (Need::Capabilities, "capabilities", "a discover or initialize result"),
+        (Need::Policy, "policy", "a policy file"),
+        (Need::Contract, "contract", "a policy file with the contract of the tool"),
+        (Need::Telemetry, "telemetry", "telemetry of the peer"),
+        (Need::TwoTaps, "two-taps", "recordings on both sides of the intermediary"),
+        (Need::Never, "never", "something that traffic does not show"),
+    ];
+
+    /// Its name in the catalogue.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Need::ALL.iter().find(|(need, ..)| *need == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// What is needed, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        Need::ALL.iter().find(|(need, ..)| *need == self).map_or("", |(.., words)| words)
+    }
+
+    fn from_name(name: &str) -> Option<Need> {
+        Need::ALL.iter().find(|(_, known, _)| *known == name).map(|(need, ..)| *need)
+    }
 }
 
 /// The eras that a rule applies to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Eras {
-    /// Every era, and messages whose era is not known.
-    All,
-    /// These; a message whose era is not known is left in peace.
-    Only(Vec<Era>),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Eras {
+    /// A bit for each era of [`Era::ALL`], and one more for messages whose era is not known.
+    mask: u8,
 }
 
-static ENTRIES: LazyLock<Vec<Entry>> =
-    LazyLock::new(|| include_str!("catalogue.tsv").lines().skip(1).filter_map(entry).collect());
+/// The files of the catalogue, in its order.
+const FILES: [&str; 30] = [
+    include_str!("catalogue/RPC.tsv"),
+    include_str!("catalogue/MET.tsv"),
+    include_str!("catalogue/ICO.tsv"),
+    include_str!("catalogue/VER.tsv"),
+    include_str!("catalogue/STD.tsv"),
+    include_str!("catalogue/HTTP.tsv"),
+    include_str!("catalogue/SSE.tsv"),
+    include_str!("catalogue/CAN.tsv"),
+    include_str!("catalogue/TMO.tsv"),
+    include_str!("catalogue/RTY.tsv"),
+    include_str!("catalogue/PRG.tsv"),
+    include_str!("catalogue/LOG.tsv"),
+    include_str!("catalogue/SUB.tsv"),
+    include_str!("catalogue/MRT.tsv"),
+    include_str!("catalogue/ELI.tsv"),
+    include_str!("catalogue/SAM.tsv"),
+    include_str!("catalogue/ROO.tsv"),
+    include_str!("catalogue/CCH.tsv"),
+    include_str!("catalogue/PAG.tsv"),
+    include_str!("catalogue/TOOL.tsv"),
+    include_str!("catalogue/RES.tsv"),
+    include_str!("catalogue/PMT.tsv"),
+    include_str!("catalogue/CMP.tsv"),
+    include_str!("catalogue/TSK.tsv"),
+    include_str!("catalogue/TSL.tsv"),
+    include_str!("catalogue/LEG.tsv"),
+    include_str!("catalogue/AUT.tsv"),
+    include_str!("catalogue/PRX.tsv"),
+    include_str!("catalogue/FLW.tsv"),
+    include_str!("catalogue/REL.tsv"),
+];
 
-/// Every rule that is checked, in the catalogue's order.
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    FILES
+        .iter()
+        .flat_map(|file| file.lines().skip(1))
+        .filter_map(entry)
+        .filter(|entry| entry.rule != "-")
+        .collect()
+});
+
+/// Every rule, in the catalogue's order.
 #[must_use]
 pub fn entries() -> &'static [Entry] {
     &ENTRIES
@@ -48,34 +146,63 @@ pub fn find(id: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// Whether the rule applies to this transport.
+    /// Whether the rule is for messages of this era and transport.
     #[must_use]
-    pub fn is_for(&self, transport: Transport) -> bool {
-        match self.transports {
+    pub fn applies(&self, era: Option<Era>, transport: Transport) -> bool {
+        let is_for = match self.transports {
             "stdio" => transport == Transport::Stdio,
             "http" => transport == Transport::Http,
             _ => true,
-        }
+        };
+        is_for && self.eras.has(era)
     }
 }
 
 impl Eras {
-    /// Whether the rule applies to a message of this era.
+    const UNKNOWN: u8 = 1 << Era::ALL.len();
+
+    /// Whether the rule applies to a message of this era. A message whose era is not known is met
+    /// only by rules of all eras.
     #[must_use]
-    pub fn has(&self, era: Option<Era>) -> bool {
-        match self {
-            Eras::All => true,
-            Eras::Only(eras) => era.is_some_and(|era| eras.contains(&era)),
-        }
+    pub fn has(self, era: Option<Era>) -> bool {
+        self.mask & era.map_or(Eras::UNKNOWN, Eras::bit) != 0
+    }
+
+    /// It holds in every era.
+    #[must_use]
+    pub fn is_all(self) -> bool {
+        self.mask & Eras::UNKNOWN != 0
+    }
+
+    /// The eras, oldest first.
+    pub fn iter(self) -> impl Iterator<Item = Era> {
+        Era::ALL.into_iter().filter(move |era| self.has(Some(*era)))
+    }
+
+    fn bit(era: Era) -> u8 {
+        1 << Era::ALL.iter().position(|known| *known == era).unwrap_or(0)
     }
 
     fn read(text: &str) -> Option<Eras> {
-        Some(match text {
-            "all" => Eras::All,
-            "legacy" => Eras::Only(Era::ALL.into_iter().filter(|era| !era.is_modern()).collect()),
-            "modern" => Eras::Only(Era::ALL.into_iter().filter(|era| era.is_modern()).collect()),
-            list => Eras::Only(list.split(',').map(Era::from_name).collect::<Option<_>>()?),
-        })
+        let of = |eras: &mut dyn Iterator<Item = Era>| eras.fold(0, |mask, era| mask | Eras::bit(era));
+        let mask = match text {
+            "all" => of(&mut Era::ALL.into_iter()) | Eras::UNKNOWN,
+            "legacy" => of(&mut Era::ALL.into_iter().filter(|era| !era.is_modern())),
+            "modern" => of(&mut Era::ALL.into_iter().filter(|era| era.is_modern())),
+            list => of(&mut list.split(',').map(Era::from_name).collect::<Option<Vec<_>>>()?.into_iter()),
+        };
+        Some(Eras { mask })
+    }
+}
+
+impl std::fmt::Display for Eras {
+    /// `all`, `legacy`, `modern`, or the revisions.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = ["all", "legacy", "modern"].into_iter().find(|name| Eras::read(name) == Some(*self));
+        match known {
+            Some(name) => f.write_str(name),
+            None => f.write_str(&self.iter().map(Era::as_str).collect::<Vec<_>>().join(", ")),
+        }
     }
 }
 
@@ -84,7 +211,14 @@ fn entry(line: &'static str) -> Option<Entry> {
     let id = cells.next()?;
     let severity = Severity::from_name(cells.next()?)?;
     let eras = Eras::read(cells.next()?)?;
-    Some(Entry { id, severity, eras, transports: cells.next()?, rule: cells.next()?, remedy: cells.next()? })
+    let (transports, sender) = (cells.next()?, cells.next()?);
+    let needs = match cells.next()? {
+        "-" => Vec::new(),
+        list => list.split(',').map(Need::from_name).collect::<Option<_>>()?,
+    };
+    let (clause, rule, remedy, note) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
+    let note = if note == "-" { "" } else { note };
+    Some(Entry { id, severity, eras, transports, sender, needs, clause, rule, remedy, note })
 }
 
 #[cfg(test)]
@@ -93,20 +227,28 @@ mod tests {
 
     #[test]
     fn every_line_of_the_catalogue_is_read_and_ids_are_unique() {
-        let lines = include_str!("catalogue.tsv").lines().count();
-        assert_eq!(entries().len(), lines - 1);
+        let lines = FILES.iter().flat_map(|file| file.lines().skip(1));
+        for line in lines {
+            let entry = entry(line).unwrap_or_else(|| panic!("not read: {line}"));
+            assert_eq!(line.split('\t').count(), 10, "{line}");
+            assert!(["both", "stdio", "http"].contains(&entry.transports), "{}", entry.id);
+        }
         for entry in entries() {
             assert_eq!(find(entry.id), Some(entry), "{} stands twice", entry.id);
-            assert!(["both", "stdio", "http"].contains(&entry.transports), "{}", entry.id);
             assert!(entry.rule.ends_with('.') && entry.remedy.ends_with('.'), "{}", entry.id);
+            assert!(entry.note.is_empty() || entry.note.ends_with('.'), "{}", entry.id);
+            assert!(!entry.needs.contains(&Need::Never) || !entry.note.is_empty(), "{}", entry.id);
         }
     }
 
     #[test]
     fn an_unknown_era_meets_only_rules_of_all_eras() {
-        assert!(Eras::All.has(None));
-        let legacy = &find("RPC-07").unwrap().eras;
+        let all = Eras::read("all").unwrap();
+        assert!(all.has(None) && all.is_all() && all.to_string() == "all");
+        let legacy = find("RPC-07").unwrap().eras;
         assert!(!legacy.has(None) && legacy.has(Some(Era::V2025_11_25)));
         assert!(!legacy.has(Some(Era::V2026_07_28)));
+        assert_eq!(Eras::read("2025-03-26,2025-11-25").unwrap().to_string(), "2025-03-26, 2025-11-25");
+        assert_eq!(Eras::read("2025"), None);
     }
 }

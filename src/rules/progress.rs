@@ -1,65 +1,33 @@
-//! Progress: the right token, rising values, on its own stream, and never after the answer
-//! (PRG-01..04, PRG-08).
+//! Progress: the right token, rising values, its own stream (PRG-01..13).
 
-use super::case::{Case, count};
-use super::{Judge, Severity};
 use crate::model::Sight;
-use crate::spec::era::Era;
+use crate::rules::book::{Book, On, SightKind};
+use crate::rules::case::{Case, count};
+use crate::rules::findings::Out;
 
-pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
-    match &case.seen.what {
-        Sight::ProgressStuck { last, now } => {
-            if let Some(draft) = case.draft("PRG-03") {
-                let subject = case.subject();
-                draft.gather(case, judge, case.seen.call, |times| {
-                    format!(
-                        "progress of {subject} did not rise {}; last: {now} after {last}",
-                        count(times, "time")
-                    )
-                });
-            }
-        }
-        Sight::ProgressAfterAnswer => {
-            let is_core_task =
-                case.era() == Some(Era::V2025_11_25) && case.call().is_some_and(|call| call.is_task);
-            if let Some(draft) = case.draft("PRG-02").filter(|_| !is_core_task) {
-                let subject = case.subject();
-                draft.gather(case, judge, case.seen.call, |times| {
-                    format!("{times} progress for {subject} after its answer")
-                });
-            }
-        }
-        Sight::ProgressUnknown { token: Some(token) } => {
-            if let Some(draft) = case.draft("PRG-01") {
-                let draft = if case.is_full() { draft } else { draft.at_most(Severity::Hint) };
-                let subject = (case.seen.scope, token.to_string());
-                draft.gather(case, judge, subject, |times| {
-                    format!("{times} progress under the token {token}, which no request offered")
-                });
-            }
-        }
-        Sight::ProgressUnknown { token: None } => {
-            if let Some(draft) = case.draft("PRG-08") {
-                draft.gather(case, judge, case.seen.scope, |times| {
-                    format!("{times} progress without a token that is a string or an integer")
-                });
-            }
-        }
-        Sight::ProgressElsewhere { stream_of } => {
-            if let Some(mut draft) = case.draft("PRG-04") {
-                let subject = case.subject();
-                if let Some(other) = stream_of {
-                    draft = draft.and_call(case.model, *other);
-                }
-                let whose = stream_of.map_or_else(
-                    || "another stream".to_owned(),
-                    |idx| format!("the stream of {}", case.name(idx)),
-                );
-                draft.gather(case, judge, case.seen.call, |times| {
-                    format!("{times} progress of {subject} came on {whose}")
-                });
-            }
-        }
-        _ => {}
+pub(super) fn rules(book: &mut Book) {
+    book.rule("PRG-03", &[On::Sight(SightKind::ProgressStuck)], not_rising);
+    book.rule("PRG-05", &[On::NotificationOf("notifications/progress")], over_total);
+}
+
+fn not_rising(case: &Case<'_>, out: &mut Out<'_>) {
+    let Sight::ProgressStuck { last, now } = case.what() else { return };
+    let subject = case.subject();
+    out.gather(case, case.seen.call, |times| {
+        format!("progress of {subject} did not rise {}; last: {now} after {last}", count(times, "time"))
+    });
+}
+
+fn over_total(case: &Case<'_>, out: &mut Out<'_>) {
+    let number = |name| case.params()?.get(name)?.number();
+    let (Some(progress), Some(total)) = (number("progress"), number("total")) else { return };
+    if progress > total {
+        let subject = case.subject();
+        out.gather(case, case.seen.call, |times| {
+            format!(
+                "progress of {subject} went past its total {}; last: {progress} of {total}",
+                count(times, "time")
+            )
+        });
     }
 }

@@ -1,246 +1,106 @@
-//! Rules on small recordings: each fires where it should, and stays silent where nothing is wrong
-//! or the era is another.
+//! Every rule on its examples: it fires where it should, and stays silent where nothing is wrong or
+//! the era is another.
 
-use proptest::prelude::*;
+use std::fs;
+use std::path::Path;
 
+use super::example::{self, Example};
 use super::*;
-use crate::event::Dir::{C2s, S2c};
-use crate::event::{Dir, What};
-use crate::model::script::{Script, any_script};
 
-fn judge(script: &Script) -> Vec<Finding> {
-    let mut model = Model::new();
+/// The examples as they lie in the source, so that a change needs no new build.
+fn examples() -> Vec<Example> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/examples");
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: &std::path::PathBuf| example::read(&fs::read_to_string(path).unwrap());
+    let (good, bad): (Vec<_>, Vec<_>) = paths.iter().flat_map(read).partition(Result::is_ok);
+    let bad: Vec<_> = bad.into_iter().filter_map(Result::err).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+    good.into_iter().filter_map(Result::ok).collect()
+}
+
+fn judge(mut model: Model, example: &Example) -> Vec<Finding> {
     let mut judge = Judge::new();
-    for (idx, event) in script.events.iter().enumerate() {
+    for (idx, event) in example.events.iter().enumerate() {
         model.fold(event, u32::try_from(idx).unwrap());
         judge.look(&model);
     }
+    model.cut();
+    judge.look(&model);
     judge.findings().to_vec()
 }
 
-/// One line of a pipe: when, which way, what.
-type Line = (u64, Dir, &'static str);
+fn told(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(|f| format!("{} {}: {}", f.rule, f.severity.as_str(), f.sentence)).collect()
+}
 
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
-
-/// Short words for lines: `call 1`, `ok 1`, `cancel 1`, `progress 1 5`; anything else is the line.
-fn line(text: &str, is_modern: bool) -> String {
-    let words: Vec<&str> = text.split(' ').collect();
-    let meta = |more: &str| match (is_modern, more) {
-        (true, "") => format!(",{META}"),
-        (true, more) => format!(",{}", META.replace(":{", &format!(":{{{more},"))),
-        (false, "") => String::new(),
-        (false, more) => format!(r#","_meta":{{{more}}}"#),
-    };
-    match words.as_slice() {
-        ["call", id] => format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"{}}}}}"#,
-            meta(&format!(r#""progressToken":{id}"#))
-        ),
-        ["listen", id] => format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}}{}}}}}"#,
-            meta("")
-        ),
-        ["tagged", id, method] => format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
-        ),
-        ["ok", id] => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#),
-        ["cancel", id] => {
-            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+#[test]
+fn a_rule_fires_on_its_example_and_leaves_the_clean_one_in_peace() {
+    let mut wrong = Vec::new();
+    for example in examples() {
+        let findings = judge(Model::new(), &example);
+        let fired = findings.iter().any(|finding| finding.rule == example.rule);
+        if fired != example.fires {
+            let what = if example.fires { "is silent" } else { "fires" };
+            wrong.push(format!(
+                "{} {what} on {:#?}\nfound: {:#?}",
+                example.rule,
+                example.lines,
+                told(&findings)
+            ));
         }
-        ["progress", id, value] => format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":{value}}}}}"#
-        ),
-        ["ping", id] => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#),
-        _ => text.to_owned(),
     }
-}
-
-/// Rules that fire on these lines, in a modern or in a legacy (2025-11-25) process.
-fn fires(lines: &[Line], is_modern: bool) -> Vec<&'static str> {
-    let mut script = Script::default();
-    if !is_modern {
-        script.line(
-            0,
-            C2s,
-            r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,
-        );
-        script.line(0, S2c, r#"{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25"}}"#);
-    }
-    for (ms, dir, text) in lines {
-        match *text {
-            "EOF" => script.client_closed(*ms, None),
-            "EXIT" => script.server_closed(*ms, None),
-            "END" => script.end(*ms),
-            text => script.line(*ms, *dir, &line(text, is_modern)),
-        };
-    }
-    judge(&script).iter().map(|finding| finding.rule).collect()
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]
-fn each_rule_fires_in_its_era_and_only_there() {
-    // Lines, what fires in the modern era, what fires in a legacy one.
-    type Row = (&'static [Line], &'static [&'static str], &'static [&'static str]);
-    let cases: &[Row] = &[
-        (&[(1, C2s, "call 1"), (2, S2c, "ok 1")], &[], &[]),
-        // Answers.
-        (&[(1, C2s, "call 1"), (2, S2c, "ok 2")], &["RPC-08"], &["RPC-08"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "ok \"1\"")], &["RPC-09"], &["RPC-09"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, S2c, "ok 1")], &["RPC-10"], &["RPC-10"]),
-        // Ids.
-        (&[(1, C2s, "call 1"), (2, C2s, "call 1")], &["RPC-05"], &["RPC-07"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, C2s, "call 1")], &[], &["RPC-07"]),
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel 1"), (3, C2s, "call 1")], &["CAN-12"], &["RPC-07"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "ping 1"), (3, C2s, "ok 1"), (4, S2c, "ok 1")], &["RPC-24"], &[]),
-        // Cancels: a crossing is no fault, a witness or the window decides.
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel 1"), (400, S2c, "ok 1")], &[], &[]),
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel 1"), (600, S2c, "ok 1")], &["CAN-05"], &["CAN-17"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, C2s, "cancel 1")], &[], &[]),
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel 2")], &["CAN-01"], &["CAN-01"]),
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel \"1\"")], &["CAN-02"], &["CAN-02"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "cancel 1")], &["CAN-07"], &[]),
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel 1"), (3, C2s, "cancel 1")], &["CAN-19"], &["CAN-19"]),
-        (
-            &[
-                (1, C2s, "listen 1"),
-                (2, S2c, "tagged 1 subscriptions/acknowledged"),
-                (3, S2c, "cancel 1"),
-                (4, S2c, "ok 1"),
-            ],
-            &[],
-            &[],
-        ),
-        // Progress.
-        (
-            &[(1, C2s, "call 1"), (2, S2c, "progress 1 1"), (3, S2c, "progress 1 2"), (4, S2c, "ok 1")],
-            &[],
-            &[],
-        ),
-        (&[(1, C2s, "call 1"), (2, S2c, "progress 1 1"), (3, S2c, "progress 1 1")], &["PRG-03"], &["PRG-03"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, S2c, "progress 1 1")], &["PRG-02"], &["PRG-02"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "progress 9 1")], &["PRG-01"], &["PRG-01"]),
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel 1"), (9, S2c, "progress 1 1")], &[], &[]),
-        (&[(1, C2s, "call 1"), (2, C2s, "cancel 1"), (900, S2c, "progress 1 1")], &["CAN-06"], &[]),
-        // Frames.
-        (&[(1, S2c, "starting up")], &["STD-01"], &["STD-01"]),
-        (&[(1, S2c, r#"{"level":"info","msg":"up"}"#)], &["STD-01"], &["STD-01"]),
-        (&[(1, C2s, "hello")], &["STD-02"], &["STD-02"]),
-        (&[(1, S2c, "Content-Length: 20")], &["STD-13"], &["STD-13"]),
-        (&[(1, C2s, r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#)], &["RPC-04"], &["RPC-04"]),
-        (&[(1, S2c, r#"{"jsonrpc":"2.0","id":1,"method":"notifications/x"}"#)], &["RPC-11"], &["RPC-11"]),
-        (&[(1, C2s, "call 1"), (2, S2c, r#"{"id":1,"result":{}}"#)], &["RPC-01"], &["RPC-01"]),
-        (
-            &[(1, C2s, "call 1"), (2, S2c, r#"{"jsonrpc":"2.0","id":1,"result":[]}"#)],
-            &["RPC-18"],
-            &["RPC-18"],
-        ),
-        (
-            &[(1, C2s, "call 1"), (2, S2c, r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}"#)],
-            &["RPC-13"],
-            &["RPC-13"],
-        ),
-        // Subscriptions.
-        (&[(1, C2s, "listen 1"), (2, S2c, "tagged 1 tools/list_changed")], &["SUB-02"], &[]),
-        (&[(1, C2s, "listen 1"), (2, S2c, "tagged 2 tools/list_changed")], &["SUB-10"], &["SUB-10"]),
-        // Ends.
-        (&[(1, C2s, "call 1"), (2, S2c, "EXIT")], &["STD-08"], &["STD-08"]),
-        (&[(1, C2s, "call 1"), (2, C2s, "EOF"), (3, S2c, "EXIT")], &["STD-11"], &["STD-11"]),
-        (&[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, C2s, "EOF"), (4, S2c, "EXIT")], &[], &[]),
-        (&[(1, C2s, "call 1"), (40_000, C2s, "EOF"), (40_001, S2c, "EXIT")], &["REL-11"], &["REL-11"]),
-        (
-            &[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, C2s, "EOF"), (9_000, C2s, "END")],
-            &["STD-09"],
-            &["STD-09"],
-        ),
-        (&[(1, C2s, "call 1"), (9_000, C2s, "END")], &[], &[]),
-    ];
-    for (lines, modern, legacy) in cases {
-        assert_eq!(fires(lines, true), *modern, "modern: {lines:?}");
-        assert_eq!(fires(lines, false), *legacy, "legacy: {lines:?}");
+fn a_clean_example_is_clean_for_every_rule() {
+    let mut wrong = Vec::new();
+    for example in examples().iter().filter(|example| !example.fires) {
+        let mut findings = judge(Model::new(), example);
+        findings.retain(|finding| finding.severity > Severity::Hint);
+        if !findings.is_empty() {
+            wrong.push(format!("{} clean {:#?}\nfound: {:#?}", example.rule, example.lines, told(&findings)));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]
-fn what_repeats_is_one_finding() {
-    let mut script = Script::default();
-    for ms in 0..100 {
-        script.line(ms, S2c, "debug text");
-    }
-    let findings = judge(&script);
-    assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].sentence, "100 lines on stdout that are no message");
-    assert_eq!(findings[0].evidence.len(), EVIDENCE_LIMIT);
-    assert_eq!(findings[0].evidence[..3], [1, 2, 3]);
-}
-
-#[test]
-fn what_follows_from_an_injection_is_nobodys_fault() {
-    let mut script = Script::default();
-    script.line(0, C2s, &line("call 1", true));
-    script.push(
-        1,
-        Dir::Tap,
-        None,
-        What::Inject { what: "kill".into(), target: "server".into(), by: "viewer".into(), cause: None },
-    );
-    script.server_closed(2, None);
-    assert_eq!(judge(&script), []);
-}
-
-#[test]
-fn without_the_beginning_unknown_ids_are_hints() {
-    let mut script = Script::default();
-    script.line(0, S2c, &line("ok 7", true)).line(1, C2s, &line("cancel 8", true));
-    for event in &mut script.events {
-        event.n += 100;
-    }
-    let severities: Vec<_> = judge(&script).iter().map(|finding| (finding.rule, finding.severity)).collect();
-    assert_eq!(severities, [("RPC-08", Severity::Hint), ("CAN-01", Severity::Hint)]);
-}
-
-#[test]
-fn a_loss_hangs_under_the_answer_that_went_astray() {
-    let mut script = Script::default();
-    script.line(0, C2s, &line("call 1", true)).line(1, S2c, &line("ok 2", true));
-    script.client_closed(40_000, None).server_closed(40_001, None);
-    let findings = judge(&script);
-    assert_eq!((findings[0].rule, findings[1].rule), ("RPC-08", "REL-11"));
-    assert_eq!(findings[1].cause, Some(0));
-}
-
-#[test]
-fn a_client_that_leaves_in_the_middle_of_an_event_is_not_the_servers_fault() {
-    let headers: &[(&str, &str)] = &[("mcp-protocol-version", "2026-07-28")];
-    let mut script = Script::default();
-    script.post(0, 1, headers, &line("call 1", true));
-    script.head(1, 1, 200, &[("content-type", "text/event-stream")]);
-    script.sse(2, 1, "data: {\"jsonrpc\":\"2.0\",\"meth").client_closed(3, Some(1)).end(10);
-    assert_eq!(judge(&script), []);
-}
-
-proptest! {
-    /// Whatever comes over the wire, a finding points to events that were seen, to calls that
-    /// exist and to a cause before it; and what was found once is only added to, never taken back.
-    #[test]
-    fn any_order_of_events_gives_findings_that_can_be_looked_up(script in any_script()) {
-        let (mut model, mut bench) = (Model::new(), Judge::new());
-        for (idx, event) in script.events.iter().enumerate() {
-            let before: Vec<_> = bench.findings().iter().map(|finding| finding.rule).collect();
-            model.fold(event, u32::try_from(idx).unwrap());
-            bench.look(&model);
-            let rules: Vec<_> = bench.findings().iter().map(|finding| finding.rule).collect();
-            prop_assert!(rules.starts_with(&before), "{before:?} became {rules:?}");
-            for (position, finding) in bench.findings().iter().enumerate() {
-                prop_assert!(catalogue::find(finding.rule).is_some(), "{finding:?}");
-                prop_assert!(!finding.evidence.is_empty(), "{finding:?}");
-                prop_assert!(finding.evidence.iter().all(|n| (1..=event.n).contains(n)), "{finding:?}");
-                prop_assert!(finding.evidence.is_sorted(), "{finding:?}");
-                prop_assert!(finding.calls.iter().all(|call| model.call(*call).is_some()), "{finding:?}");
-                prop_assert!(finding.cause.is_none_or(|cause| cause < position), "{finding:?}");
-                prop_assert!(!finding.sentence.is_empty() && !finding.remedy.is_empty(), "{finding:?}");
+fn a_rule_is_silent_in_other_eras() {
+    let mut wrong = Vec::new();
+    for example in examples().iter().filter(|example| example.fires) {
+        let Some(entry) = catalogue::find(&example.rule) else { continue };
+        for era in Era::ALL.into_iter().filter(|era| !entry.eras.has(Some(*era))) {
+            let findings = judge(Model::with_era(era), example);
+            if findings.iter().any(|finding| finding.rule == example.rule) {
+                wrong.push(format!("{} fires in {} on {:#?}", example.rule, era.as_str(), example.lines));
             }
         }
-        prop_assert_eq!(bench.findings(), judge(&script), "judged twice");
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn every_rule_with_a_test_of_its_own_has_both_examples() {
+    let examples = examples();
+    let has = |rule: &str, fires: bool| {
+        examples.iter().any(|example| example.rule == rule && example.fires == fires)
+    };
+    let lacking: Vec<_> =
+        Book::default().ids().filter(|id| !(has(id, true) && has(id, false))).map(str::to_owned).collect();
+    assert_eq!(lacking, [""; 0]);
+    for example in &examples {
+        assert!(catalogue::find(&example.rule).is_some(), "no rule {}", example.rule);
+    }
+}
+
+#[test]
+fn no_rule_is_entered_twice() {
+    let book = Book::default();
+    let mut ids: Vec<_> = book.ids().collect();
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
 }

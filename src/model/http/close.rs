@@ -50,7 +50,10 @@ impl Model {
         if !is_known {
             return;
         }
+        let first = self.exchange(event).calls.first().copied();
+        self.see(at, Some(row), first, Sight::ExchangeLeft);
         let exchange = self.exchange(event);
+        exchange.client_left.get_or_insert(event.at);
         exchange.answer = exchange.answer.emptied();
         if exchange.is_session {
             self.end_session(event, at, row);
@@ -105,7 +108,10 @@ impl Model {
             self.mark(call, MarkKind::Disconnect, event.at, row);
             self.see(at, Some(row), Some(call), Sight::ResumeEmpty);
         }
-        if exchange.is_session {
+        let (is_session, first) = (exchange.is_session, exchange.calls.first().copied());
+        self.http.ended.push((event.stream.unwrap_or(0), exchange));
+        self.see(at, Some(row), first, Sight::ExchangeEnd);
+        if is_session {
             self.end_session(event, at, row);
         }
     }

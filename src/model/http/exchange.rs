@@ -1,6 +1,6 @@
 //! One request and its answer, while they are under way.
 
-use crate::event::Headers;
+use crate::event::{Headers, RequestHead};
 use crate::model::call::CallIdx;
 use crate::model::decode::BodyDecoder;
 use crate::model::row::{Coding, Source};
@@ -16,25 +16,34 @@ const BODY_LIMIT_BYTES: usize = 64 << 20;
 /// Attempts at reading a request body of unknown length before its end is told by the answer.
 const ATTEMPTS: u32 = 8;
 
-/// One exchange.
+/// One request and its answer.
 #[derive(Debug)]
-pub(in crate::model) struct Exchange {
-    pub scope: ScopeIdx,
+pub struct Exchange {
+    pub(in crate::model) scope: ScopeIdx,
+    /// The head of the request, without its body; `None`: it came before the recording began.
+    pub(in crate::model) head: Option<RequestHead>,
+    /// The header fields of the answer.
+    pub(in crate::model) answer_headers: Option<Headers>,
+    pub(in crate::model) started: Option<Mono>,
+    /// When the head of the answer was read.
+    pub(in crate::model) headed: Option<Mono>,
+    /// When the client left before the end.
+    pub(in crate::model) client_left: Option<Mono>,
     /// What its header names.
-    pub era: Option<Era>,
+    pub(in crate::model) era: Option<Era>,
     /// The requests in its body.
-    pub calls: Vec<CallIdx>,
+    pub(in crate::model) calls: Vec<CallIdx>,
     /// The request body, while it is not whole.
-    pub request: Option<Request>,
-    pub status: Option<u16>,
-    pub answer: Answer,
-    pub is_delete: bool,
+    pub(in crate::model) request: Option<Request>,
+    pub(in crate::model) status: Option<u16>,
+    pub(in crate::model) answer: Answer,
+    pub(in crate::model) is_delete: bool,
     /// It takes up the stream of this call again, by event id.
-    pub resumes: Option<CallIdx>,
+    pub(in crate::model) resumes: Option<CallIdx>,
     /// The last event id, hashed.
-    pub last_event_id: Option<u64>,
+    pub(in crate::model) last_event_id: Option<u64>,
     /// HTTP+SSE: its stream is the session.
-    pub is_session: bool,
+    pub(in crate::model) is_session: bool,
 }
 
 /// A request body that is not whole yet.
@@ -79,10 +88,99 @@ pub(in crate::model) struct Body {
     span: Option<(u32, u32, Mono)>,
 }
 
+/// The fields of a head that nobody saw.
+static NO_HEADERS: Headers = Headers(Vec::new());
+
 impl Exchange {
+    /// The head of the request, without its body; `None`: it came before the recording began.
+    #[must_use]
+    pub fn head(&self) -> Option<&RequestHead> {
+        self.head.as_ref()
+    }
+
+    /// The HTTP method; empty when the head is not known.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.head.as_ref().map_or("", |head| head.method.as_str())
+    }
+
+    /// The header fields of the request.
+    #[must_use]
+    pub fn headers(&self) -> &Headers {
+        self.head.as_ref().map_or(&NO_HEADERS, |head| &head.headers)
+    }
+
+    /// The status of the answer, once its head has come.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// The header fields of the answer, once its head has come.
+    #[must_use]
+    pub fn answer_headers(&self) -> Option<&Headers> {
+        self.answer_headers.as_ref()
+    }
+
+    /// The answer is an event stream.
+    #[must_use]
+    pub fn is_event_stream(&self) -> bool {
+        self.answer_headers
+            .as_ref()
+            .and_then(|headers| headers.get("content-type"))
+            .is_some_and(is_event_stream)
+    }
+
+    /// The requests in its body.
+    #[must_use]
+    pub fn calls(&self) -> &[CallIdx] {
+        &self.calls
+    }
+
+    /// The call whose stream it takes up again by event id, where that is known.
+    #[must_use]
+    pub fn resumes(&self) -> Option<CallIdx> {
+        self.resumes
+    }
+
+    /// The era that its version header names.
+    #[must_use]
+    pub fn era(&self) -> Option<Era> {
+        self.era
+    }
+
+    /// Where it belongs.
+    #[must_use]
+    pub fn scope(&self) -> ScopeIdx {
+        self.scope
+    }
+
+    /// When the head of the request was read.
+    #[must_use]
+    pub fn started(&self) -> Option<Mono> {
+        self.started
+    }
+
+    /// When the head of the answer was read.
+    #[must_use]
+    pub fn headed(&self) -> Option<Mono> {
+        self.headed
+    }
+
+    /// When the client left before the end of the answer.
+    #[must_use]
+    pub fn client_left(&self) -> Option<Mono> {
+        self.client_left
+    }
+
     pub(in crate::model) fn new(scope: ScopeIdx) -> Exchange {
         Exchange {
             scope,
+            head: None,
+            answer_headers: None,
+            started: None,
+            headed: None,
+            client_left: None,
             era: None,
             calls: Vec::new(),
             request: None,
@@ -104,6 +202,11 @@ impl Exchange {
             self.request = Some(Request { body, title: String::new(), attempts: 0 });
         }
     }
+}
+
+/// A media type of an event stream.
+pub(in crate::model) fn is_event_stream(kind: &str) -> bool {
+    kind.trim_start().get(..17).is_some_and(|head| head.eq_ignore_ascii_case("text/event-stream"))
 }
 
 impl Request {

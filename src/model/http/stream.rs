@@ -2,14 +2,17 @@
 
 use std::hash::BuildHasher;
 
+use bytes::Bytes;
+
 use super::path_of;
 use crate::event::{Event, Transport, What};
 use crate::model::Model;
 use crate::model::call::MarkKind;
+use crate::model::content::Content;
 use crate::model::fold::At;
 use crate::model::row::RowKind;
 use crate::model::scope::ScopeIdx;
-use crate::model::seen::FrameFault;
+use crate::model::seen::{FrameFault, Sight, SseField};
 use crate::wire::jsonrpc::{self, Frame};
 use crate::wire::sse::{SseEvent, SseFault};
 
@@ -29,7 +32,13 @@ impl Model {
             let detail = self.names.detail(text.trim());
             let kind = if block.comments.is_empty() { RowKind::SseOther } else { RowKind::SseComment };
             let call = self.exchange(event).calls.first().copied();
-            self.push_row(at, kind, None, detail, call);
+            let row = self.push_row(at, kind, None, detail, call);
+            let sight = if block.comments.is_empty() {
+                Sight::SseEvent(SseField::of(block, false))
+            } else {
+                Sight::SseComment
+            };
+            self.see(at, Some(row), call, sight);
             return;
         };
         if block.event.as_deref() == Some("endpoint") {
@@ -44,17 +53,19 @@ impl Model {
             return;
         }
         let call = self.exchange(event).calls.first().copied();
+        let field = SseField::of(block, matches!(frame, Frame::Blank));
+        self.see(at, None, call, Sight::SseEvent(field));
         match frame {
             Frame::Message(envelope) => {
-                self.message(at, &envelope);
+                self.message(at, &envelope, Content::of(data));
             }
             Frame::Batch(items) => {
-                self.batch(at, &items);
+                self.batch(at, &items, Content::of(data));
             }
             Frame::NotUtf8 { .. } => {
-                let text = String::from_utf8_lossy(data);
-                let row = match jsonrpc::read(text.as_bytes()) {
-                    Frame::Message(envelope) => self.message(at, &envelope),
+                let text = Bytes::from(String::from_utf8_lossy(data).into_owned());
+                let row = match jsonrpc::read(&text) {
+                    Frame::Message(envelope) => self.message(at, &envelope, Content::of(&text)),
                     _ => self.push_row(at, RowKind::Invalid, None, None, call),
                 };
                 self.see_fault(at, row, FrameFault::NotUtf8);

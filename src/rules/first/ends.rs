@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::case::{Case, count};
-use super::{Blame, Judge};
 use crate::event::{Dir, Transport};
 use crate::model::{Call, CallIdx, CallState, Name, RowKind, Scope, ScopeIdx, Sight};
+use crate::rules::case::{Case, count};
+use crate::rules::{Blame, Judge};
 use crate::spec::era::Era;
 
 /// A client that gives up this long after the last sign of life has met a call that was never
@@ -30,7 +30,7 @@ const EOF_SAME_NS: u64 = 2_000_000_000;
 
 /// What has to be remembered until the end.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(in crate::rules) struct Ends {
     /// Calls whose client left without a cancel after long silence.
     given_up: HashMap<CallIdx, u64>,
     /// How often a stream that took up a call's again brought nothing.
@@ -43,7 +43,7 @@ pub(super) struct Ends {
     answered: HashMap<ScopeIdx, CallIdx>,
 }
 
-pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
+pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
     match &case.seen.what {
         Sight::Answered => {
             if let Some(idx) = case.seen.call {

@@ -1,16 +1,16 @@
 //! Frames and envelopes: what is no message, and messages that are badly formed
 //! (STD-01..06, STD-13, SSE-01, SSE-10, RPC-01..04, RPC-11, RPC-13, RPC-18, RPC-19, RPC-22, RPC-26).
 
-use super::Judge;
-use super::case::{Case, count};
 use crate::event::{Dir, Transport};
 use crate::model::{CallIdx, FrameFault, RowKind, Sight};
+use crate::rules::Judge;
+use crate::rules::case::{Case, count};
 
 /// An event that a client left unfinished is the server's fault only when it had lain there this
 /// long: a client that cancels by leaving cuts events anywhere. ours.
 const SSE_TAIL_NS: u64 = 2_000_000_000;
 
-pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
+pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
     let Sight::Frame { dir, fault } = &case.seen.what else { return };
     let is_stdio = case.row().is_some_and(|row| row.transport == Transport::Stdio);
     let is_invalid = case.row().is_some_and(|row| row.kind == RowKind::Invalid);
@@ -118,7 +118,7 @@ fn unterminated(case: &Case<'_>, judge: &mut Judge, is_message: bool, by_client:
     let held = if is_message { "it holds a whole message" } else { "what came of it is lost" };
     let sentence = format!("the event stream of {} ended inside an event; {held}", case.subject());
     if let Some(draft) = case.draft("SSE-10") {
-        draft.blame(super::Blame::Server).find(case, judge, sentence);
+        draft.blame(crate::rules::Blame::Server).find(case, judge, sentence);
     }
 }
 

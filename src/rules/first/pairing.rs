@@ -1,13 +1,13 @@
 //! Ids: every answer to its request, every request its own id
 //! (RPC-05..10, RPC-24, RPC-27, CAN-12, SSE-03, REL-19).
 
-use super::case::Case;
-use super::{Blame, Judge, Severity};
 use crate::event::Dir;
 use crate::model::{CallIdx, CallState, ScopeIdx, Sight};
+use crate::rules::case::Case;
+use crate::rules::{Blame, Judge, Severity};
 use crate::spec::era::Era;
 
-pub(super) fn look(case: &Case<'_>, judge: &mut Judge) {
+pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
     match &case.seen.what {
         Sight::Request => server_request(case, judge),
         Sight::IdInFlight { other } => id_in_flight(case, judge, *other),
@@ -85,7 +85,7 @@ fn id_in_flight(case: &Case<'_>, judge: &mut Judge, other: CallIdx) {
 }
 
 /// HTTP requests outside a session may come from several clients.
-fn within_session(case: &Case<'_>, draft: super::case::Draft) -> super::case::Draft {
+fn within_session(case: &Case<'_>, draft: crate::rules::case::Draft) -> crate::rules::case::Draft {
     if case.seen.scope == ScopeIdx(0) { draft.at_most(Severity::Hint) } else { draft }
 }
 

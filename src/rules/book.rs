@@ -1,0 +1,308 @@
+//! The rules as objects, and which of them a thing noticed concerns.
+
+use super::case::Case;
+use super::catalogue::{self, Entry};
+use super::findings::{Findings, Out};
+use super::{
+    auth, caching, cancel, completion, core_tasks, http, icon, input, logging, meta, pagination, path,
+    progress, prompts, reliability, resources, rounds, rpc, session, sse, stdio, subscription, tasks,
+    timeout, tools, version,
+};
+use crate::model::{Name, Sight};
+use crate::wire::jsonrpc::Kind;
+
+/// What a rule wants to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    /// Every message that was read, of any kind.
+    Message,
+    /// A request, of either side.
+    Request,
+    /// A request of this method.
+    RequestOf(&'static str),
+    /// A notification.
+    Notification,
+    /// A notification of this method.
+    NotificationOf(&'static str),
+    /// A result; `case.call()` is its call, where it has one.
+    Result,
+    /// A result that answers this method.
+    ResultOf(&'static str),
+    /// A JSON-RPC error; `case.call()` is its call, where it has one.
+    Error,
+    /// A JSON-RPC error that answers this method.
+    ErrorOf(&'static str),
+    /// Something the model noticed.
+    Sight(SightKind),
+}
+
+/// A rule's test. Closures with memory of their own are rules too.
+pub(super) trait Look: Send {
+    /// Looks at one thing that was noticed; what is wrong is said to `out`.
+    fn look(&mut self, case: &Case<'_>, out: &mut Out<'_>);
+}
+
+impl<F: FnMut(&Case<'_>, &mut Out<'_>) + Send> Look for F {
+    fn look(&mut self, case: &Case<'_>, out: &mut Out<'_>) {
+        self(case, out);
+    }
+}
+
+/// One rule: its words and its test.
+struct Rule {
+    entry: &'static Entry,
+    look: Box<dyn Look>,
+}
+
+/// Every rule, and by what each is called.
+pub(super) struct Book {
+    rules: Vec<Rule>,
+    /// Positions in `rules`.
+    message: Vec<usize>,
+    request: Table,
+    notification: Table,
+    result: Table,
+    error: Table,
+    sights: Vec<Vec<usize>>,
+}
+
+/// Rules of one kind of message: for every method, and for single ones.
+#[derive(Default)]
+struct Table {
+    all: Vec<usize>,
+    /// By the method's fixed name.
+    of: Vec<Vec<usize>>,
+}
+
+impl Table {
+    fn add(&mut self, method: &str, rule: usize) {
+        let Some(Name(at)) = Name::fixed(method) else { return };
+        let at = at as usize;
+        if self.of.len() <= at {
+            self.of.resize_with(at + 1, Vec::new);
+        }
+        if let Some(rules) = self.of.get_mut(at) {
+            rules.push(rule);
+        }
+    }
+
+    fn of(&self, method: Option<Name>) -> &[usize] {
+        method.and_then(|name| self.of.get(name.0 as usize)).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Default for Book {
+    fn default() -> Book {
+        let mut book = Book {
+            rules: Vec::new(),
+            message: Vec::new(),
+            request: Table::default(),
+            notification: Table::default(),
+            result: Table::default(),
+            error: Table::default(),
+            sights: Vec::new(),
+        };
+        for rules in [
+            auth::rules,
+            caching::rules,
+            cancel::rules,
+            completion::rules,
+            core_tasks::rules,
+            http::rules,
+            icon::rules,
+            input::rules,
+            logging::rules,
+            meta::rules,
+            pagination::rules,
+            path::rules,
+            progress::rules,
+            prompts::rules,
+            reliability::rules,
+            resources::rules,
+            rounds::rules,
+            rpc::rules,
+            session::rules,
+            sse::rules,
+            stdio::rules,
+            subscription::rules,
+            tasks::rules,
+            timeout::rules,
+            tools::rules,
+            version::rules,
+        ] {
+            rules(&mut book);
+        }
+        book
+    }
+}
+
+impl std::fmt::Debug for Book {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.rules.iter().map(|rule| rule.entry.id)).finish()
+    }
+}
+
+impl Book {
+    /// Enters a rule of the catalogue: when it looks, and its test. It is called only for messages
+    /// of its eras and transports.
+    pub(super) fn rule(&mut self, id: &str, when: &[On], look: impl Look + 'static) {
+        let Some(entry) = catalogue::find(id) else { return };
+        let rule = self.rules.len();
+        self.rules.push(Rule { entry, look: Box::new(look) });
+        for on in when {
+            match on {
+                On::Message => self.message.push(rule),
+                On::Request => self.request.all.push(rule),
+                On::RequestOf(method) => self.request.add(method, rule),
+                On::Notification => self.notification.all.push(rule),
+                On::NotificationOf(method) => self.notification.add(method, rule),
+                On::Result => self.result.all.push(rule),
+                On::ResultOf(method) => self.result.add(method, rule),
+                On::Error => self.error.all.push(rule),
+                On::ErrorOf(method) => self.error.add(method, rule),
+                On::Sight(kind) => {
+                    let at = *kind as usize;
+                    if self.sights.len() <= at {
+                        self.sights.resize_with(at + 1, Vec::new);
+                    }
+                    if let Some(rules) = self.sights.get_mut(at) {
+                        rules.push(rule);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ids of the rules that have a test.
+    #[cfg(test)]
+    pub(super) fn ids(&self) -> impl Iterator<Item = &'static str> {
+        self.rules.iter().map(|rule| rule.entry.id)
+    }
+
+    /// Shows a thing noticed to every rule that it concerns.
+    pub(super) fn look(&mut self, case: &Case<'_>, findings: &mut Findings) {
+        let Book { rules, message, request, notification, result, error, sights } = self;
+        let mut show = |concerned: &[usize]| {
+            for at in concerned {
+                let Some(rule) = rules.get_mut(*at) else { continue };
+                if rule.entry.applies(case.era(), case.transport()) {
+                    rule.look.look(case, &mut Out { entry: rule.entry, findings });
+                }
+            }
+        };
+        if !matches!(case.seen.what, Sight::Message) {
+            show(sights.get(SightKind::of(&case.seen.what) as usize).map_or(&[], Vec::as_slice));
+            return;
+        }
+        show(message);
+        let Some(read) = case.message() else { return };
+        let answered = || case.call().map(|call| call.method);
+        let (table, method) = match read.kind {
+            Kind::Request => (request, read.method),
+            Kind::Notification => (notification, read.method),
+            Kind::Result => (result, answered()),
+            Kind::Error => (error, answered()),
+            Kind::Invalid => return,
+        };
+        show(&table.all);
+        show(table.of(method));
+    }
+}
+
+/// Kinds of [`Sight`] without what they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SightKind {
+    Message,
+    HttpRequest,
+    HttpHead,
+    ExchangeEnd,
+    ExchangeLeft,
+    SseEvent,
+    SseComment,
+    Request,
+    Notification,
+    IdInFlight,
+    IdAgain,
+    TokenInFlight,
+    Answered,
+    AnswerAfterCancel,
+    AnswerAgain,
+    AnswerUnknown,
+    AnswerOtherType,
+    AnswerNoId,
+    AnswerElsewhere,
+    Progress,
+    ProgressStuck,
+    ProgressAfterAnswer,
+    ProgressAfterCancel,
+    ProgressUnknown,
+    ProgressElsewhere,
+    Cancel,
+    CancelAfterEnd,
+    CancelUnknown,
+    CancelOtherType,
+    CancelByServer,
+    ClientLeft,
+    StreamEnded,
+    StreamEndedResumable,
+    ResumeEmpty,
+    ProcessEnded,
+    SessionEnded,
+    StdinClosed,
+    ServerOutput,
+    Ended,
+    Subscription,
+    SubscriptionUnknown,
+    Frame,
+    Told,
+}
+
+impl SightKind {
+    fn of(sight: &Sight) -> SightKind {
+        match sight {
+            Sight::Message => SightKind::Message,
+            Sight::HttpRequest => SightKind::HttpRequest,
+            Sight::HttpHead => SightKind::HttpHead,
+            Sight::ExchangeEnd => SightKind::ExchangeEnd,
+            Sight::ExchangeLeft => SightKind::ExchangeLeft,
+            Sight::SseEvent(_) => SightKind::SseEvent,
+            Sight::SseComment => SightKind::SseComment,
+            Sight::Request => SightKind::Request,
+            Sight::Notification => SightKind::Notification,
+            Sight::IdInFlight { .. } => SightKind::IdInFlight,
+            Sight::IdAgain { .. } => SightKind::IdAgain,
+            Sight::TokenInFlight { .. } => SightKind::TokenInFlight,
+            Sight::Answered => SightKind::Answered,
+            Sight::AnswerAfterCancel { .. } => SightKind::AnswerAfterCancel,
+            Sight::AnswerAgain => SightKind::AnswerAgain,
+            Sight::AnswerUnknown { .. } => SightKind::AnswerUnknown,
+            Sight::AnswerOtherType { .. } => SightKind::AnswerOtherType,
+            Sight::AnswerNoId => SightKind::AnswerNoId,
+            Sight::AnswerElsewhere => SightKind::AnswerElsewhere,
+            Sight::Progress => SightKind::Progress,
+            Sight::ProgressStuck { .. } => SightKind::ProgressStuck,
+            Sight::ProgressAfterAnswer => SightKind::ProgressAfterAnswer,
+            Sight::ProgressAfterCancel { .. } => SightKind::ProgressAfterCancel,
+            Sight::ProgressUnknown { .. } => SightKind::ProgressUnknown,
+            Sight::ProgressElsewhere { .. } => SightKind::ProgressElsewhere,
+            Sight::Cancel => SightKind::Cancel,
+            Sight::CancelAfterEnd => SightKind::CancelAfterEnd,
+            Sight::CancelUnknown { .. } => SightKind::CancelUnknown,
+            Sight::CancelOtherType { .. } => SightKind::CancelOtherType,
+            Sight::CancelByServer => SightKind::CancelByServer,
+            Sight::ClientLeft => SightKind::ClientLeft,
+            Sight::StreamEnded => SightKind::StreamEnded,
+            Sight::StreamEndedResumable => SightKind::StreamEndedResumable,
+            Sight::ResumeEmpty => SightKind::ResumeEmpty,
+            Sight::ProcessEnded { .. } => SightKind::ProcessEnded,
+            Sight::SessionEnded { .. } => SightKind::SessionEnded,
+            Sight::StdinClosed { .. } => SightKind::StdinClosed,
+            Sight::ServerOutput => SightKind::ServerOutput,
+            Sight::Ended { .. } => SightKind::Ended,
+            Sight::Subscription { .. } => SightKind::Subscription,
+            Sight::SubscriptionUnknown { .. } => SightKind::SubscriptionUnknown,
+            Sight::Frame { .. } => SightKind::Frame,
+            Sight::Told(_) => SightKind::Told,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Caching hints and their use (CCH-01..10).
+
+use crate::rules::book::Book;
+
+pub(super) fn rules(_book: &mut Book) {}

@@ -1,0 +1,49 @@
+//! What follows from what: a finding that another one explains hangs under it, so that one mistake
+//! is told once.
+
+use super::findings::Findings;
+use super::{Finding, ScopeIdx};
+
+/// Where cause and consequence must meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Join {
+    /// They are about the same call.
+    Call,
+    /// They are in the same process or session.
+    Scope,
+}
+
+/// A consequence, what may have caused it (the likeliest first), and where they must meet.
+const CAUSES: &[(&str, &[&str], Join)] = &[
+    // An answer that cannot be matched leaves its call open.
+    ("REL-11", &["RPC-09", "SSE-10", "SSE-06", "STD-06", "STD-08"], Join::Call),
+    ("REL-11", &["STD-03", "STD-01", "STD-13", "RPC-08", "RPC-26", "STD-08"], Join::Scope),
+    ("STD-11", &["REL-11"], Join::Call),
+];
+
+/// The finding that explains this one, if one was made before.
+pub(super) fn cause_of(findings: &Findings, finding: &Finding, scope: ScopeIdx) -> Option<usize> {
+    let mine = CAUSES.iter().filter(|(consequence, ..)| *consequence == finding.rule);
+    mine.flat_map(|(_, causes, join)| causes.iter().map(move |cause| (*cause, *join))).find_map(
+        |(cause, join)| match join {
+            Join::Call => finding.calls.iter().find_map(|call| findings.about(cause, *call)),
+            Join::Scope => findings.within(cause, scope),
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::catalogue;
+
+    #[test]
+    fn causes_are_rules_and_nothing_causes_itself() {
+        for (consequence, causes, _) in CAUSES {
+            assert!(catalogue::find(consequence).is_some(), "{consequence}");
+            for cause in *causes {
+                assert!(catalogue::find(cause).is_some() && cause != consequence, "{consequence} {cause}");
+            }
+        }
+    }
+}

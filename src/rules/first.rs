@@ -1,0 +1,11 @@
+//! Rules that are not yet objects of their own.
+
+pub(super) mod cancel;
+pub(super) mod ends;
+pub(super) mod framing;
+pub(super) mod pairing;
+pub(super) mod progress;
+pub(super) mod subscription;
+
+#[cfg(test)]
+mod tests;

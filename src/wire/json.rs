@@ -1,0 +1,328 @@
+//! An index over JSON text: every value found by its place, nothing copied.
+//!
+//! Rules look into messages at many places. A [`Document`] is read in one pass over the text; from
+//! then on each step into an object costs no more than its members. Values keep their raw text, so
+//! that the digits of a number and the escapes of a string can be compared as they were sent.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use memchr::memchr2;
+use serde_json::value::RawValue;
+
+use super::jsonrpc;
+
+/// A longer text is not indexed. ours: a message of this size is data, not protocol.
+pub const DOCUMENT_LIMIT_BYTES: usize = 4 << 20;
+
+/// JSON text and where its values stand in it.
+#[derive(Debug, Clone)]
+pub struct Document {
+    text: Bytes,
+    nodes: Vec<Node>,
+}
+
+/// One value; the children of a container follow it. In an object names and values take turns.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    start: u32,
+    end: u32,
+    /// The first node that is not part of it.
+    next: u32,
+    kind: Kind,
+}
+
+/// The types of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// A value in a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'a> {
+    document: &'a Document,
+    at: u32,
+}
+
+impl Document {
+    /// Indexes `text`. `None` when it is too long, or is no JSON. Text that holds more after its
+    /// value, or other small damage, may be indexed all the same: whether it is valid is for the
+    /// one to say who read it first.
+    #[must_use]
+    pub fn new(text: Bytes) -> Option<Document> {
+        if text.len() > DOCUMENT_LIMIT_BYTES || std::str::from_utf8(&text).is_err() {
+            return None;
+        }
+        let nodes = index(&text)?;
+        Some(Document { text, nodes })
+    }
+
+    /// The whole value.
+    #[must_use]
+    pub fn root(&self) -> Value<'_> {
+        Value { document: self, at: 0 }
+    }
+
+    /// The value at a position that [`Value::position`] gave.
+    #[must_use]
+    pub fn at(&self, position: u32) -> Option<Value<'_>> {
+        self.nodes.get(position as usize).map(|_| Value { document: self, at: position })
+    }
+
+    fn node(&self, at: u32) -> Node {
+        let nothing = Node { start: 0, end: 0, next: u32::MAX, kind: Kind::Null };
+        self.nodes.get(at as usize).copied().unwrap_or(nothing)
+    }
+
+    fn slice(&self, node: Node) -> &str {
+        let bytes = self.text.get(node.start as usize..node.end as usize).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+fn index(text: &[u8]) -> Option<Vec<Node>> {
+    let mut nodes: Vec<Node> = Vec::with_capacity(text.len() / 12 + 4);
+    let mut open: Vec<usize> = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let start = at;
+        let kind = match byte {
+            b' ' | b'\n' | b'\t' | b'\r' | b',' | b':' => {
+                at += 1;
+                continue;
+            }
+            b'}' | b']' => {
+                at += 1;
+                let next = u32::try_from(nodes.len()).ok()?;
+                let node = nodes.get_mut(open.pop()?)?;
+                node.end = u32::try_from(at).ok()?;
+                node.next = next;
+                continue;
+            }
+            b'{' | b'[' => {
+                at += 1;
+                open.push(nodes.len());
+                if *byte == b'{' { Kind::Object } else { Kind::Array }
+            }
+            b'"' => {
+                at = end_of_string(text, at)?;
+                Kind::String
+            }
+            first => {
+                let rest = text.get(at..)?;
+                let ends = |b: &u8| matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\t' | b'\r' | b':');
+                at += rest.iter().position(ends).unwrap_or(rest.len());
+                match first {
+                    b'n' => Kind::Null,
+                    b't' | b'f' => Kind::Bool,
+                    b'-' | b'0'..=b'9' => Kind::Number,
+                    _ => return None,
+                }
+            }
+        };
+        let next = u32::try_from(nodes.len() + 1).ok()?;
+        nodes.push(Node { start: u32::try_from(start).ok()?, end: u32::try_from(at).ok()?, next, kind });
+    }
+    (open.is_empty() && !nodes.is_empty()).then_some(nodes)
+}
+
+/// One past the closing quote of the string that begins at `start`.
+fn end_of_string(text: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text.get(at) == Some(&b'"') {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+impl<'a> Value<'a> {
+    /// Its type.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        self.document.node(self.at).kind
+    }
+
+    /// Its text as sent.
+    #[must_use]
+    pub fn raw(self) -> &'a str {
+        self.document.slice(self.document.node(self.at))
+    }
+
+    /// Which bytes of the text it is.
+    #[must_use]
+    pub fn span(self) -> std::ops::Range<usize> {
+        let node = self.document.node(self.at);
+        node.start as usize..node.end as usize
+    }
+
+    /// Where it stands in its document.
+    #[must_use]
+    pub fn position(self) -> u32 {
+        self.at
+    }
+
+    /// A member of an object; the last one of this name, as parsers read duplicates.
+    #[must_use]
+    pub fn get(self, name: &str) -> Option<Value<'a>> {
+        if self.kind() != Kind::Object {
+            return None;
+        }
+        let found = self.children().pairs().filter(|(key, _)| key.is_text(name)).last();
+        found.map(|(_, value)| value)
+    }
+
+    /// The value at a path of member names.
+    #[must_use]
+    pub fn at(self, path: &[&str]) -> Option<Value<'a>> {
+        path.iter().try_fold(self, |value, name| value.get(name))
+    }
+
+    /// The members of an object in the order sent, duplicates included; nothing for other types.
+    pub fn members(self) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> {
+        let is_object = self.kind() == Kind::Object;
+        let pairs = self.children().pairs().filter(move |_| is_object);
+        pairs.map(|(key, value)| (key.text().unwrap_or_default(), value))
+    }
+
+    /// The items of an array; nothing for other types.
+    pub fn items(self) -> impl Iterator<Item = Value<'a>> {
+        let is_array = self.kind() == Kind::Array;
+        self.children().filter(move |_| is_array)
+    }
+
+    /// How many items an array has, or members an object.
+    #[must_use]
+    pub fn len(self) -> usize {
+        let children = self.children().count();
+        if self.kind() == Kind::Object { children / 2 } else { children }
+    }
+
+    /// It has neither items nor members.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.children().next().is_none()
+    }
+
+    /// A string, unescaped.
+    #[must_use]
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        if self.kind() != Kind::String {
+            return None;
+        }
+        let raw = self.raw();
+        let inner = raw.get(1..raw.len().checked_sub(1)?)?;
+        if !inner.contains('\\') {
+            return Some(Cow::Borrowed(inner));
+        }
+        let raw: &RawValue = serde_json::from_str(raw).ok()?;
+        jsonrpc::string(raw).map(|text| Cow::Owned(text.into_owned()))
+    }
+
+    /// It is this string.
+    #[must_use]
+    pub fn is_text(self, text: &str) -> bool {
+        let raw = self.raw();
+        let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+        self.kind() == Kind::String
+            && (inner == text || (inner.contains('\\') && self.text().as_deref() == Some(text)))
+    }
+
+    /// `true` or `false`.
+    #[must_use]
+    pub fn bool(self) -> Option<bool> {
+        (self.kind() == Kind::Bool).then(|| self.raw() == "true")
+    }
+
+    /// An integer of 64 bits, however it is written (`7`, `7.0`).
+    #[must_use]
+    pub fn integer(self) -> Option<i64> {
+        match self.id()? {
+            jsonrpc::Id::Int(digits) => digits.parse().ok(),
+            jsonrpc::Id::Str(_) => None,
+        }
+    }
+
+    /// A number, as near as a double comes.
+    #[must_use]
+    pub fn number(self) -> Option<f64> {
+        if self.kind() == Kind::Number { self.raw().parse().ok() } else { None }
+    }
+
+    /// An id or a token: a string or an integer, with its type.
+    #[must_use]
+    pub fn id(self) -> Option<jsonrpc::Id> {
+        match self.kind() {
+            Kind::String | Kind::Number => jsonrpc::Id::from_raw(self.raw()),
+            _ => None,
+        }
+    }
+
+    /// It is a JSON object.
+    #[must_use]
+    pub fn is_object(self) -> bool {
+        self.kind() == Kind::Object
+    }
+
+    /// It is a JSON array.
+    #[must_use]
+    pub fn is_array(self) -> bool {
+        self.kind() == Kind::Array
+    }
+
+    /// It is `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    fn children(self) -> Children<'a> {
+        let node = self.document.node(self.at);
+        Children { document: self.document, next: self.at + 1, end: node.next }
+    }
+}
+
+/// The direct children of a container.
+#[derive(Debug, Clone)]
+struct Children<'a> {
+    document: &'a Document,
+    next: u32,
+    end: u32,
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        if self.next >= self.end {
+            return None;
+        }
+        let value = Value { document: self.document, at: self.next };
+        self.next = self.document.node(self.next).next;
+        Some(value)
+    }
+}
+
+impl<'a> Children<'a> {
+    /// Names and values of an object.
+    fn pairs(mut self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+        std::iter::from_fn(move || Some((self.next()?, self.next()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
