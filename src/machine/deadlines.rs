@@ -14,6 +14,17 @@ pub enum Fired {
     Maximum,
 }
 
+impl Fired {
+    /// The reason as it is given to the other side.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Fired::Idle => "idle timeout",
+            Fired::Maximum => "maximum timeout",
+        }
+    }
+}
+
 /// Limits that no request can be started with.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadLimits {
@@ -114,7 +125,7 @@ mod tests {
             if let Some(due) = request.due_at()
                 && due.0 <= at
             {
-                fired = request.fired(due).map(|reason| (due.0, reason));
+                fired = request.expire(due).map(|reason| (due.0, reason));
                 break;
             }
             match *step {

@@ -12,33 +12,88 @@ use crate::time::Ms;
 pub enum ServerState {
     /// The handler runs.
     InProgress,
-    /// The response was given out.
+    /// The handler has come to its end.
     Completed,
     /// The client's cancel signal came first; nothing is ever said again.
     Cancelled,
 }
 
-/// One request as its server knows it.
+/// What a cancel signal does to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CancelEffect {
+    /// It ends the request.
+    Cancelled,
+    /// The work cannot be stopped: it goes on, but nothing of it is told any more
+    /// (spec 2026-07-28 basic/patterns/cancellation: a server may ignore what it cannot honour).
+    NotHonoured,
+    /// None: the request was over.
+    Ignored,
+}
+
+/// What becomes of the response that a handler hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion<'a, R> {
+    /// Give it out.
+    Emit(&'a R),
+    /// There was one before: this is the response of the request, and it is not given out again.
+    Stored(&'a R),
+    /// The client has given up: say nothing.
+    Suppressed,
+}
+
+impl<R> Completion<'_, R> {
+    /// The response is to be given out now.
+    #[must_use]
+    pub fn is_emitted(&self) -> bool {
+        matches!(self, Completion::Emit(_))
+    }
+}
+
+/// One request as its server knows it. `R` is what a response is for its owner.
 #[derive(Debug, Clone)]
-pub struct ServerRequest {
-    state: ServerState,
+pub struct ServerRequest<R = ()> {
+    end: Option<End<R>>,
     has_token: bool,
+    is_stoppable: bool,
     last_progress: Option<f64>,
+    /// A cancel came, honoured or not.
+    is_given_up: bool,
     reason: Option<String>,
 }
 
-impl ServerRequest {
+/// The terminal event of a request.
+#[derive(Debug, Clone)]
+enum End<R> {
+    Completed(R),
+    Cancelled,
+}
+
+impl<R> ServerRequest<R> {
     /// A request that was just accepted. `has_token`: it asked for progress.
     #[must_use]
-    pub fn new(has_token: bool) -> ServerRequest {
-        ServerRequest { state: ServerState::InProgress, has_token, last_progress: None, reason: None }
+    pub fn new(has_token: bool) -> ServerRequest<R> {
+        ServerRequest {
+            end: None,
+            has_token,
+            is_stoppable: true,
+            last_progress: None,
+            is_given_up: false,
+            reason: None,
+        }
+    }
+
+    /// The work cannot be stopped: a cancel from here on is not honoured.
+    pub fn make_unstoppable(&mut self) {
+        self.is_stoppable = false;
     }
 
     /// The handler reports progress; true: tell the client. Only rising values of a running
-    /// request that asked for them are told.
+    /// request that asked for them and was not given up are told.
     pub fn progress(&mut self, value: f64) -> bool {
-        let is_told = self.state == ServerState::InProgress
+        let is_told = self.end.is_none()
+            && !self.is_given_up
             && self.has_token
+            && !value.is_nan()
             && self.last_progress.is_none_or(|last| value > last);
         if is_told {
             self.last_progress = Some(value);
@@ -46,24 +101,47 @@ impl ServerRequest {
         is_told
     }
 
-    /// The cancel signal came; true: it is what ends the request.
-    pub fn cancel(&mut self, reason: Option<&str>) -> bool {
-        let is_first = self.end(ServerState::Cancelled);
-        if is_first {
-            self.reason = reason.map(str::to_owned);
+    /// The cancel signal came. Of several the first is kept.
+    pub fn cancel(&mut self, reason: Option<&str>) -> CancelEffect {
+        if self.end.is_some() || self.is_given_up {
+            return CancelEffect::Ignored;
         }
-        is_first
+        self.is_given_up = true;
+        self.reason = reason.map(str::to_owned);
+        if !self.is_stoppable {
+            return CancelEffect::NotHonoured;
+        }
+        self.end = Some(End::Cancelled);
+        CancelEffect::Cancelled
     }
 
-    /// The response is about to be given out; true: do so.
-    pub fn complete(&mut self) -> bool {
-        self.end(ServerState::Completed)
+    /// The handler hands over its response.
+    pub fn complete(&mut self, response: R) -> Completion<'_, R> {
+        let is_first = self.end.is_none();
+        match &*self.end.get_or_insert(End::Completed(response)) {
+            End::Completed(response) if !is_first => Completion::Stored(response),
+            End::Completed(response) if !self.is_given_up => Completion::Emit(response),
+            _ => Completion::Suppressed,
+        }
     }
 
     /// Where it stands.
     #[must_use]
     pub fn state(&self) -> ServerState {
-        self.state
+        match self.end {
+            None => ServerState::InProgress,
+            Some(End::Completed(_)) => ServerState::Completed,
+            Some(End::Cancelled) => ServerState::Cancelled,
+        }
+    }
+
+    /// The response that it was completed with.
+    #[must_use]
+    pub fn response(&self) -> Option<&R> {
+        match &self.end {
+            Some(End::Completed(response)) => Some(response),
+            _ => None,
+        }
     }
 
     /// Why the client gave up, in its own words.
@@ -72,12 +150,10 @@ impl ServerRequest {
         self.reason.as_deref()
     }
 
-    fn end(&mut self, state: ServerState) -> bool {
-        let is_first = self.state == ServerState::InProgress;
-        if is_first {
-            self.state = state;
-        }
-        is_first
+    /// A cancel came that could not be honoured.
+    #[must_use]
+    pub fn is_cancel_unhonoured(&self) -> bool {
+        self.is_given_up && !matches!(self.end, Some(End::Cancelled))
     }
 }
 
@@ -109,21 +185,30 @@ pub struct ClientRequest {
     state: ClientState,
     deadlines: Deadlines,
     last_progress: Option<f64>,
+    reason: Option<String>,
+    dropped: u64,
 }
 
 impl ClientRequest {
     /// A request that is being sent.
     #[must_use]
     pub fn new(deadlines: Deadlines) -> ClientRequest {
-        ClientRequest { state: ClientState::Waiting, deadlines, last_progress: None }
+        ClientRequest {
+            state: ClientState::Waiting,
+            deadlines,
+            last_progress: None,
+            reason: None,
+            dropped: 0,
+        }
     }
 
     /// Progress of this request came at `now`.
     pub fn progress(&mut self, value: f64, now: Ms) -> Heard {
         if self.state != ClientState::Waiting {
+            self.dropped += 1;
             return Heard::Late;
         }
-        if self.last_progress.is_some_and(|last| value <= last) {
+        if value.is_nan() || self.last_progress.is_some_and(|last| value <= last) {
             return Heard::Rejected;
         }
         self.last_progress = Some(value);
@@ -133,12 +218,26 @@ impl ClientRequest {
 
     /// The answer came; true: deliver it.
     pub fn answer(&mut self) -> bool {
-        self.end(ClientState::Answered)
+        let is_first = self.end(ClientState::Answered);
+        if !is_first {
+            self.dropped += 1;
+        }
+        is_first
     }
 
-    /// The client gives up; true: send the cancel signal.
-    pub fn abandon(&mut self) -> bool {
-        self.end(ClientState::Abandoned)
+    /// The client gives up; true: send the cancel signal that is right for the transport.
+    pub fn abandon(&mut self, reason: &str) -> bool {
+        let is_first = self.end(ClientState::Abandoned);
+        if is_first {
+            self.reason = Some(reason.to_owned());
+        }
+        is_first
+    }
+
+    /// Looks at the clocks at `now` and gives up if one has fired: the signal is to be sent then.
+    pub fn expire(&mut self, now: Ms) -> Option<Fired> {
+        let fired = self.fired(now)?;
+        self.abandon(fired.as_str()).then_some(fired)
     }
 
     /// The deadline that has fired at `now`; none once the request is over.
@@ -159,6 +258,18 @@ impl ClientRequest {
         self.state
     }
 
+    /// Why it was given up.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// Answers and progress that came when it was over, and were not delivered.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     fn end(&mut self, state: ClientState) -> bool {
         let is_first = self.state == ClientState::Waiting;
         if is_first {
@@ -169,59 +280,4 @@ impl ClientRequest {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn progress_is_told_only_while_running_rising_and_asked_for() {
-        let mut request = ServerRequest::new(true);
-        let told: Vec<bool> = [0.0, 1.0, 1.0, 0.5, 1.5].map(|value| request.progress(value)).into();
-        assert_eq!(told, [true, true, false, false, true]);
-        assert!(!ServerRequest::new(false).progress(1.0));
-        assert!(request.complete());
-        assert!(!request.progress(9.0));
-    }
-
-    #[test]
-    fn the_reason_of_the_cancel_that_won_is_kept() {
-        let mut request = ServerRequest::new(false);
-        assert!(request.cancel(Some("deadline")));
-        assert!(!request.cancel(Some("again")));
-        assert!(!request.complete());
-        assert_eq!((request.state(), request.reason()), (ServerState::Cancelled, Some("deadline")));
-    }
-
-    #[test]
-    fn an_answer_after_giving_up_is_not_delivered() {
-        let mut request = ClientRequest::new(Deadlines::new(Ms(0), Ms(10), Ms(10)).unwrap());
-        assert!(request.abandon());
-        assert!(!request.answer());
-        assert_eq!(request.progress(1.0, Ms(1)), Heard::Late);
-        assert_eq!((request.state(), request.due_at()), (ClientState::Abandoned, None));
-    }
-
-    proptest! {
-        /// Whatever the order, exactly one terminal event wins, it is the first, and nothing is
-        /// told after it.
-        #[test]
-        fn the_first_terminal_event_wins(events in prop::collection::vec(0u8..3, 0..20)) {
-            let mut request = ServerRequest::new(true);
-            let mut expected = ServerState::InProgress;
-            for (k, event) in events.into_iter().enumerate() {
-                let was_open = expected == ServerState::InProgress;
-                let is_effective = match event {
-                    0 => request.progress(f64::from(u32::try_from(k).unwrap())),
-                    1 => request.cancel(None),
-                    _ => request.complete(),
-                };
-                prop_assert_eq!(is_effective, was_open);
-                if was_open {
-                    expected = [ServerState::InProgress, ServerState::Cancelled, ServerState::Completed][usize::from(event)];
-                }
-                prop_assert_eq!(request.state(), expected);
-            }
-        }
-    }
-}
+mod tests;

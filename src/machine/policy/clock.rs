@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     /// A policy as (idle, max, resets on progress, looks at the maximum only on progress).
-    fn policy(idle: u64, max: u64, resets: bool, lazy: bool) -> ClockPolicy {
+    fn clock(idle: u64, max: u64, resets: bool, lazy: bool) -> ClockPolicy {
         let some = |ms: u64| (ms > 0).then_some(Ms(ms));
         ClockPolicy {
             name: "test".to_owned(),
@@ -152,7 +152,7 @@ mod tests {
         use Fired::{Idle, Maximum};
         const T2: &[u64] = &[400, 800, 1200];
         const T3: &[u64] = &[400, 800, 1200, 1600, 1999];
-        let (both, fixed) = ((500, 2000, true, false), (500, 0, false, false));
+        let (both, from_start) = ((500, 2000, true, false), (500, 0, false, false));
         let lazy = (0, 1200, true, true);
         let cases = [
             ("T1", both, &[100][..], 5000, Some((600, Idle))),
@@ -163,7 +163,7 @@ mod tests {
             ("T7", both, &[], 499, None),
             ("answered at the very limit", both, &[], 500, None),
             ("both due at once", (500, 500, true, false), &[], 5000, Some((500, Maximum))),
-            ("progress restarts nothing", fixed, T2, 5000, Some((500, Idle))),
+            ("progress restarts nothing", from_start, T2, 5000, Some((500, Idle))),
             ("only a maximum", (0, 2000, true, false), T3, 5000, Some((2000, Maximum))),
             ("no limit at all", (0, 0, true, false), T2, 5000, None),
             ("looked at late", lazy, &[1000, 1250, 1500], 5000, Some((1250, Maximum))),
@@ -172,8 +172,8 @@ mod tests {
             ("answered at once", both, &[], 0, None),
         ];
         for (name, (idle, max, resets, is_lazy), progress, ended, expected) in cases {
-            let progress = progress.iter().copied().map(Ms);
-            let fired = policy(idle, max, resets, is_lazy).would_fire(Ms(0), progress, Ms(ended));
+            let heard = progress.iter().copied().map(Ms);
+            let fired = clock(idle, max, resets, is_lazy).would_fire(Ms(0), heard, Ms(ended));
             assert_eq!(fired.map(|(at, why)| (at.0, why)), expected, "{name}");
         }
     }

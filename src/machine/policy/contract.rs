@@ -71,6 +71,11 @@ impl Pointer {
         &self.0
     }
 
+    /// The names on the way, unescaped, outermost first.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.0.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"))
+    }
+
     /// What stands there.
     #[must_use]
     pub fn find<'a>(&self, value: &'a Value) -> Option<&'a Value> {

@@ -184,7 +184,7 @@ impl<F: FnMut(&Progress) + Send> Call<F> {
     }
 
     fn give_up(&mut self, reason: Reason) -> End {
-        self.record.abandon();
+        self.record.abandon(reason.as_str());
         End::GivenUp(reason)
     }
 

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::message::{self, Meta, Refusal, Request, VERSION};
 use super::tools::Tool;
 use super::{ServerOptions, SharedCore};
-use crate::machine::request::{ServerRequest, ServerState};
+use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
 use crate::spec::{codes, methods};
 use crate::time::{Ms, TimerClock};
 use crate::wire::jsonrpc::Id;
@@ -49,7 +49,7 @@ impl Live {
 
     /// The client's cancel signal came: from here on nothing of this request leaves.
     pub(super) fn cancel(&self, reason: Option<&str>) {
-        if self.with(|record| record.cancel(reason)) {
+        if self.with(|record| record.cancel(reason)) == CancelEffect::Cancelled {
             tracing::debug!(id = %self.id, reason, "cancelled");
             self.cancel.cancel();
         }
@@ -81,7 +81,7 @@ impl Outgoing {
     pub(super) fn may_leave(&self) -> bool {
         match (&self.live, self.status) {
             (None, _) => true,
-            (Some(live), Some(_)) => live.with(ServerRequest::complete),
+            (Some(live), Some(_)) => live.with(|record| record.complete(()).is_emitted()),
             (Some(live), None) => live.state() == ServerState::InProgress,
         }
     }
