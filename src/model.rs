@@ -11,6 +11,7 @@
 //! [`Seen`], which the `rules` room judges.
 
 pub mod call;
+pub mod capabilities;
 pub mod content;
 pub mod row;
 pub mod scope;
@@ -32,6 +33,7 @@ mod track;
 mod view;
 
 pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, ServerView};
+pub use capabilities::Capabilities;
 pub use content::{Content, Message};
 pub use http::Exchange;
 pub use message::Kinds;
@@ -61,8 +63,9 @@ impl Name {
     pub(crate) const TOOLS_CALL: Name = Name(0);
     pub(crate) const LISTEN: Name = Name(1);
     pub(crate) const INITIALIZE: Name = Name(2);
+    pub(crate) const DISCOVER: Name = Name(3);
     /// Texts of the names above, in their order; every other method follows.
-    const FIRST: [&str; 3] = ["tools/call", "subscriptions/listen", "initialize"];
+    const FIRST: [&str; 4] = ["tools/call", "subscriptions/listen", "initialize", "server/discover"];
 
     /// The name that a method has in every model; `None`: no era knows it.
     #[must_use]

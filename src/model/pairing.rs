@@ -50,6 +50,9 @@ impl Model {
         }
         let kind = if is_notification { Kind::Notification } else { envelope.kind };
         let (method, call) = self.row(row).map_or((None, None), |row| (row.method, row.call));
+        if let Some(content) = &content {
+            self.note_capabilities(kind, call, content);
+        }
         self.messages.push(Message { row, kind, method, content });
         self.see(at, Some(row), call, Sight::Message);
         row

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{CallIdx, Name, RowIdx};
+use super::{CallIdx, Capabilities, Name, RowIdx};
 use crate::event::Transport;
 use crate::spec::era::Era;
 use crate::time::Mono;
@@ -32,6 +32,8 @@ pub struct Scope {
     pub client: Option<Peer>,
     /// The server, as it names itself.
     pub server: Option<Peer>,
+    /// What both say they can do.
+    pub(super) capabilities: Capabilities,
     /// stdio: the process.
     pub process: Process,
     /// The first event seen.
@@ -113,6 +115,7 @@ impl Scope {
             has_legacy: false,
             client: None,
             server: None,
+            capabilities: Capabilities::default(),
             process: Process::default(),
             started,
             ended: None,

@@ -82,9 +82,19 @@ impl<'a> Case<'a> {
         self.request()?.get("params")
     }
 
-    /// What the call's request says its client can do: `_meta` clientCapabilities.
+    /// What the client can do: in the modern era as the call's request says (`_meta`
+    /// clientCapabilities), in a legacy one as its `initialize` said. `None`: nobody knows.
     pub(super) fn client_capabilities(&self) -> Option<Value<'a>> {
-        self.request_params()?.at(&["_meta", meta::CLIENT_CAPABILITIES])
+        if self.is_modern() {
+            return self.request_params()?.at(&["_meta", meta::CLIENT_CAPABILITIES]);
+        }
+        self.model.capabilities(self.seen.scope)?.client()
+    }
+
+    /// What the server says it can do in the era of the case, by its latest discover or initialize
+    /// result. `None`: nobody knows.
+    pub(super) fn server_capabilities(&self) -> Option<Value<'a>> {
+        self.model.capabilities(self.seen.scope)?.server(self.era()?)
     }
 
     /// The HTTP exchange that it belongs to.
