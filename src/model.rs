@@ -16,6 +16,7 @@ pub mod content;
 pub mod row;
 pub mod scope;
 pub mod seen;
+pub mod tasks;
 
 mod decode;
 mod ends;
@@ -108,6 +109,7 @@ pub struct Model {
     overview: Overview,
     seen: Vec<Seen>,
     messages: Vec<Message>,
+    tasks: tasks::Tasks,
     /// What the requests of the calls hold that the event folded last has ended.
     ended: Vec<(CallIdx, Content)>,
 }
@@ -142,6 +144,7 @@ impl Model {
             overview: Overview::default(),
             seen: Vec::new(),
             messages: Vec::new(),
+            tasks: tasks::Tasks::default(),
             ended: Vec::new(),
         }
     }

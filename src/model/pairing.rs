@@ -54,6 +54,7 @@ impl Model {
             self.note_capabilities(kind, call, content);
         }
         self.messages.push(Message { row, kind, method, content });
+        self.note_task(at, row, call);
         self.see(at, Some(row), call, Sight::Message);
         row
     }

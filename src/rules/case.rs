@@ -10,6 +10,9 @@ use crate::spec::era::Era;
 use crate::spec::meta;
 use crate::wire::json::Value;
 
+/// Characters of a text from the wire that stand in a sentence. ours.
+const SHORT_CHARS: usize = 80;
+
 /// One thing noticed, in its model.
 pub(super) struct Case<'a> {
     pub model: &'a Model,
@@ -230,6 +233,14 @@ impl Draft {
 /// The number of the event that completed a row.
 pub(super) fn number(model: &Model, row: RowIdx) -> Option<u64> {
     model.row(row).map(|row| row.n)
+}
+
+/// Text from the wire, short enough for a sentence.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(SHORT_CHARS) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }
 
 /// `3 lines` or `1 line`.
