@@ -199,7 +199,7 @@ impl Headers {
 }
 
 /// One reading of a queue between two peers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Queue {
     /// Events waiting.
     pub events: u64,

@@ -12,6 +12,7 @@
 
 pub mod call;
 pub mod capabilities;
+pub mod clocks;
 pub mod content;
 pub mod row;
 pub mod scope;
@@ -20,6 +21,7 @@ pub mod tasks;
 
 mod decode;
 mod ends;
+pub mod flow;
 mod fold;
 mod group;
 mod http;
@@ -35,7 +37,9 @@ mod view;
 
 pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, ServerView};
 pub use capabilities::Capabilities;
+pub use clocks::{Basis, Clock, Clocks, Cut};
 pub use content::{Content, Message};
+pub use flow::{Flow, FlowIdx};
 pub use http::Exchange;
 pub use message::Kinds;
 pub use overview::{Capture, Counts, Overview};
@@ -106,6 +110,7 @@ pub struct Model {
     rounds: HashMap<u64, CallIdx>,
     stdio: stdio::Stdio,
     http: http::Http,
+    flows: Vec<Flow>,
     overview: Overview,
     seen: Vec<Seen>,
     messages: Vec<Message>,
@@ -141,6 +146,7 @@ impl Model {
             rounds: HashMap::new(),
             stdio: stdio::Stdio::default(),
             http: http::Http::default(),
+            flows: Vec::new(),
             overview: Overview::default(),
             seen: Vec::new(),
             messages: Vec::new(),

@@ -119,7 +119,9 @@ pub enum MarkKind {
     Head,
     /// A notification that belongs to it, other than progress.
     Notification,
-    /// Progress.
+    /// Progress that does not count: its value did not rise, or it came on another's stream.
+    Rejected,
+    /// Progress that counts.
     Progress,
     /// A subscription was acknowledged.
     Acknowledged,
@@ -215,6 +217,9 @@ pub struct Call {
     pub error_code: Option<i64>,
     /// HTTP status of the answer.
     pub status: Option<u16>,
+    /// When a byte last came on what carries its answer, as far as that has been looked up: when it
+    /// ended, or lost its carrier. Never before `started`.
+    pub(super) heard: Mono,
     /// Reason text of the cancel.
     pub cancel_reason: Option<Name>,
     /// Its race, as it stood when the last of its events was folded; [`Model::race`] tells how it

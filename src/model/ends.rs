@@ -11,12 +11,24 @@ use crate::spec::era::Era;
 use crate::time::Mono;
 
 impl Model {
+    /// Keeps when the other side was last heard on the carrier of a call.
+    pub(super) fn note_heard(&mut self, idx: CallIdx) {
+        let heard = self.call(idx).and_then(|call| self.heard(call));
+        if let Some(call) = self.call_mut(idx) {
+            call.heard = call.heard.max(heard.unwrap_or(call.started));
+        }
+    }
+
     /// Ends a call. Nothing happens when it has ended before.
     pub(super) fn finish(&mut self, idx: CallIdx, state: CallState, at: Mono) {
-        let Some(call) = self.calls.get_mut(idx.0 as usize) else { return };
-        if call.state.is_terminal() {
+        if self.state_of(idx).is_none_or(CallState::is_terminal) {
             return;
         }
+        self.note_heard(idx);
+        if state.is_answered() {
+            self.flow_answered(idx, at);
+        }
+        let Some(call) = self.calls.get_mut(idx.0 as usize) else { return };
         call.state = state;
         call.ended = Some(at);
         call.marks.shrink_to_fit();

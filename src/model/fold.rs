@@ -1,6 +1,7 @@
 //! Sorting events: what is a piece of a stream, what is a row of its own.
 
 use super::call::{Call, CallIdx, CallState, Mark, MarkKind};
+use super::flow::Whose;
 use super::overview::Capture;
 use super::row::{Row, RowIdx, RowKind, Source};
 use super::scope::ScopeIdx;
@@ -115,7 +116,11 @@ impl Model {
         let scope = self.scope_of_event(event);
         let at = At::event(event, idx, scope);
         match what {
-            What::Queue(_) => self.push_row(at, RowKind::Queue, None, None, None),
+            What::Queue(reading) => {
+                let row = self.push_row(at, RowKind::Queue, None, None, None);
+                self.flow_queue(at, Whose::Tap, *reading, row);
+                row
+            }
             What::Inject { what, target, .. } => {
                 // A rewritten address changes no call; everything else does.
                 if what != "rewrite" {

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::call::{CallIdx, CallState, MarkKind, ServerView};
 use super::content::Content;
+use super::flow::{FlowIdx, OpenStream};
 use super::fold::At;
 use super::row::{Coding, RowIdx, RowKind};
 use super::scope::ScopeIdx;
@@ -21,6 +22,7 @@ use super::track::Piece;
 use super::{Model, Name, Source};
 use crate::event::{Dir, Event, Headers, RequestHead, Transport};
 use crate::spec::era::Era;
+use crate::time::Mono;
 use crate::wire::jsonrpc::{self, Envelope, Frame};
 use exchange::{Answer, Body};
 
@@ -50,6 +52,26 @@ impl Http {
         if let Some(exchange) = self.exchanges.get_mut(&stream) {
             exchange.scope = scope;
         }
+    }
+
+    /// The flow of an exchange that is answered by an event stream.
+    pub(super) fn flow_of(&self, stream: u64) -> Option<FlowIdx> {
+        self.exchanges.get(&stream)?.open_stream.as_ref().map(|open| open.flow)
+    }
+
+    pub(super) fn open_stream(&mut self, stream: u64) -> Option<&mut OpenStream> {
+        self.exchanges.get_mut(&stream)?.open_stream.as_mut()
+    }
+
+    pub(super) fn set_open_stream(&mut self, stream: u64, open: OpenStream) {
+        if let Some(exchange) = self.exchanges.get_mut(&stream) {
+            exchange.open_stream = Some(open);
+        }
+    }
+
+    /// When the last byte of the answer of an exchange was read.
+    pub(super) fn heard(&self, stream: u64) -> Option<Mono> {
+        self.exchanges.get(&stream)?.heard
     }
 
     pub(super) fn add_call(&mut self, stream: u64, call: CallIdx) {
@@ -89,6 +111,12 @@ impl Model {
         }
         let named = head.headers.get("mcp-protocol-version").and_then(Era::from_name);
         let scope = self.scope_of_request(head, named);
+        if let Some(agent) = head.headers.get("user-agent") {
+            let agent = self.names.intern(agent);
+            if let Some(scope) = self.scope_mut(scope) {
+                scope.user_agent = Some(agent);
+            }
+        }
         let mut exchange = Exchange::new(scope);
         exchange.era = named;
         exchange.started = Some(event.at);
@@ -212,10 +240,14 @@ impl Model {
             (false, Some(0)) => Answer::None,
             (false, length) => Answer::Body(Box::new(Body::new(coding, length))),
         };
+        exchange.heard = Some(event.at);
         let (scope, is_delete, calls) = (exchange.scope, exchange.is_delete, exchange.calls.clone());
         let at = self.at_of(event, idx);
         let detail = self.names.detail(format!("{status} {kind}").trim());
         let row = self.push_row(at, RowKind::HttpHead, None, detail, calls.first().copied());
+        if is_sse {
+            self.begin_stream(at, calls.first().copied(), Some(row), coding);
+        }
         for call in &calls {
             self.mark(*call, MarkKind::Head, event.at, row);
             if let Some(call) = self.call_mut(*call) {
@@ -244,9 +276,15 @@ impl Model {
         let at = self.at_of(event, idx);
         self.see(at, None, None, Sight::ServerOutput);
         let exchange = self.exchange(event);
-        if is_sse && !matches!(exchange.answer, Answer::Sse(_)) {
+        exchange.heard = Some(event.at);
+        let call = exchange.calls.first().copied();
+        let is_new = is_sse && !matches!(exchange.answer, Answer::Sse(_));
+        if is_new {
             exchange.answer = Answer::sse(Coding::Identity);
+            self.begin_stream(at, call, None, Coding::Identity);
         }
+        self.stream_bytes(event, bytes.len());
+        let exchange = self.exchange(event);
         match &mut exchange.answer {
             Answer::Sse(stream) => {
                 for (block, source, first) in stream.push(piece, bytes) {

@@ -116,6 +116,7 @@ impl Model {
             is_task: said.has_task,
             error_code: None,
             status: None,
+            heard: at.first,
             cancel_reason: None,
             race: None,
             told: None,

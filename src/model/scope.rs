@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{CallIdx, Capabilities, Name, RowIdx};
-use crate::event::Transport;
+use super::{CallIdx, Capabilities, FlowIdx, Name, RowIdx};
+use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
 use crate::time::Mono;
 
@@ -36,10 +36,14 @@ pub struct Scope {
     pub(super) capabilities: Capabilities,
     /// stdio: the process.
     pub process: Process,
+    /// The `User-Agent` of the latest request that named one.
+    pub user_agent: Option<Name>,
     /// The first event seen.
     pub started: Mono,
     /// The process, or the session, ended.
     pub ended: Option<Mono>,
+    /// Its stdin, stdout and stderr.
+    pipes: [Option<FlowIdx>; 3],
     /// Open requests of both sides.
     pub(super) open: BTreeMap<CallIdx, Open>,
     /// The row of the latest request of the client that has been answered: whatever was written
@@ -117,6 +121,8 @@ impl Scope {
             server: None,
             capabilities: Capabilities::default(),
             process: Process::default(),
+            user_agent: None,
+            pipes: [None; 3],
             started,
             ended: None,
             open: BTreeMap::new(),
@@ -126,6 +132,18 @@ impl Scope {
             quick: Vec::new(),
             quick_next: 0,
             has_first_request: false,
+        }
+    }
+
+    /// The flow of its stdin (`C2s`), stdout (`S2c`) or stderr.
+    #[must_use]
+    pub fn pipe(&self, dir: Dir) -> Option<FlowIdx> {
+        self.pipes.get(pipe_place(dir)?).copied().flatten()
+    }
+
+    pub(super) fn set_pipe(&mut self, dir: Dir, flow: FlowIdx) {
+        if let Some(pipe) = pipe_place(dir).and_then(|place| self.pipes.get_mut(place)) {
+            *pipe = Some(flow);
         }
     }
 
@@ -173,6 +191,15 @@ impl Scope {
         sorted.sort_unstable();
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
         WINDOW_MIN_NS.max(median.saturating_mul(3))
+    }
+}
+
+fn pipe_place(dir: Dir) -> Option<usize> {
+    match dir {
+        Dir::C2s => Some(0),
+        Dir::S2c => Some(1),
+        Dir::Stderr => Some(2),
+        Dir::Tap => None,
     }
 }
 

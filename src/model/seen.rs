@@ -3,7 +3,7 @@
 //! The model says what was seen and what it belongs to; whether that breaks a rule, who is at
 //! fault and how bad it is, is for the `rules` room to say.
 
-use super::{CallIdx, Lateness, RowIdx, ScopeIdx, Stage};
+use super::{CallIdx, FlowIdx, Lateness, RowIdx, ScopeIdx, Stage};
 use crate::event::{Dir, Transport};
 use crate::time::Mono;
 use crate::wire::jsonrpc::Id;
@@ -136,6 +136,11 @@ pub enum Sight {
     StreamEndedResumable,
     /// A stream that took up that of `call` again ended without its answer.
     ResumeEmpty,
+    /// An event stream was ended by one side, whatever it answered.
+    StreamClosed {
+        /// Which.
+        flow: FlowIdx,
+    },
     /// The server's process ended, or its stdout did; `calls` were open.
     ProcessEnded {
         /// Requests of both sides that can get no answer any more.

@@ -67,6 +67,7 @@ impl Model {
     pub(super) fn stdio_bytes(&mut self, event: &Event, idx: u32, bytes: &Bytes) {
         let scope = self.stdio_scope(event.at);
         let at = At::event(event, idx, scope);
+        self.pipe_bytes(event, at, bytes.len());
         if event.dir == Dir::Stderr {
             self.stderr(at, bytes);
             return;
@@ -108,6 +109,9 @@ impl Model {
             let row = self.push_row(at, RowKind::Invalid, None, None, None);
             self.see_fault(at, row, FrameFault::OverLimit);
             return;
+        }
+        if matches!(frame, Frame::Message(_) | Frame::Batch(_)) {
+            self.pipe_message(at);
         }
         let row = match &frame {
             Frame::Message(envelope) => self.message(at, envelope, Content::of(&line.body)),
@@ -268,6 +272,7 @@ impl Model {
         let scope = self.stdio_scope(event.at);
         let at = At::event(event, idx, scope);
         self.end_pipe(at, Dir::C2s, true);
+        self.close_pipe(scope, Dir::C2s, event.at);
         if let Some(scope) = self.scope_mut(scope) {
             scope.process.stdin_closed.get_or_insert(event.at);
         }
@@ -291,6 +296,8 @@ impl Model {
         let scope = self.stdio_scope(event.at);
         let at = At::event(event, idx, scope);
         self.end_pipe(at, Dir::S2c, true);
+        self.close_pipe(scope, Dir::S2c, event.at);
+        self.close_pipe(scope, Dir::Stderr, event.at);
         let word = match (exit_code, signal) {
             (Some(code), _) => format!("exit {code}"),
             (None, Some(signal)) => format!("signal {signal}"),

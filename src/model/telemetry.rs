@@ -6,10 +6,11 @@ use serde_json::value::RawValue;
 
 use super::Model;
 use super::call::{CallIdx, ServerView};
+use super::flow::Whose;
 use super::fold::At;
 use super::row::{RowIdx, RowKind};
 use super::seen::Sight;
-use crate::event::{Dir, Event};
+use crate::event::{Dir, Event, Queue};
 use crate::time::Mono;
 use crate::wire::jsonrpc::{self, Id};
 
@@ -116,6 +117,13 @@ impl Model {
         let detail = self.names.detail(text);
         let row = self.push_row(at, RowKind::Telemetry, None, detail, found);
         let (Some(stage), Some(idx)) = (stage, found) else { return };
+        if stage == Stage::QueueDepth {
+            let number = |name: &str| member(name).and_then(|raw| raw.get().parse().ok());
+            let events = number("events").unwrap_or(0);
+            let reading = Queue { events, capacity: number("capacity"), ..Queue::default() };
+            let stream = self.call(idx).and_then(|call| call.stream);
+            self.flow_queue(At { stream, dir: Dir::S2c, ..at }, Whose::Server, reading, row);
+        }
         let Some(call) = self.call_mut(idx) else { return };
         call.told.get_or_insert_default().note(stage, row, at.now);
         match stage {

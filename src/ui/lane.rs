@@ -156,6 +156,7 @@ fn draw_mark(kind: MarkKind, glyphs: &Glyphs) -> Cell {
         MarkKind::Sent => (glyphs.lane.sent, Role::Client),
         MarkKind::Head => (glyphs.lane.head, Role::Progress),
         MarkKind::Notification => (glyphs.lane.notification, Role::Server),
+        MarkKind::Rejected => (glyphs.lane.progress, Role::Warn),
         MarkKind::Progress => (glyphs.lane.progress, Role::Progress),
         MarkKind::Acknowledged => (glyphs.lane.acknowledged, Role::Ok),
         MarkKind::Result => (glyphs.lane.result, Role::Ok),

@@ -28,6 +28,7 @@ impl Model {
         let calls = event.stream.map_or_else(Vec::new, |stream| self.http.calls_of(stream).to_vec());
         let detail = self.names.detail(close_word(how));
         let row = self.push_row(at, RowKind::ClientClosed, None, detail, calls.first().copied());
+        self.end_stream(Dir::C2s, at, row);
         for idx in calls {
             let Some(call) = self.call(idx) else { continue };
             let is_modern = call.era.is_some_and(Era::is_modern);
@@ -93,11 +94,16 @@ impl Model {
         self.finish_request(event, idx);
         self.finish_answer(event, idx);
         let at = self.at_of(event, idx);
+        let calls = event.stream.map_or_else(Vec::new, |stream| self.http.calls_of(stream).to_vec());
+        let detail = self.names.detail(close_word(how));
+        let row = self.push_row(at, RowKind::ServerClosed, None, detail, calls.first().copied());
+        self.end_stream(Dir::S2c, at, row);
+        for call in calls {
+            self.note_heard(call);
+        }
         let Some(exchange) = event.stream.and_then(|stream| self.http.exchanges.remove(&stream)) else {
             return;
         };
-        let detail = self.names.detail(close_word(how));
-        let row = self.push_row(at, RowKind::ServerClosed, None, detail, exchange.calls.first().copied());
         for call in &exchange.calls {
             self.settle_closed(at, *call, &exchange, row);
             self.race_stream_ended(*call);

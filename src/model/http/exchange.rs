@@ -3,6 +3,7 @@
 use crate::event::{Headers, RequestHead};
 use crate::model::call::CallIdx;
 use crate::model::decode::BodyDecoder;
+use crate::model::flow::OpenStream;
 use crate::model::row::{Coding, Source};
 use crate::model::scope::ScopeIdx;
 use crate::model::track::{Piece, Track};
@@ -44,6 +45,10 @@ pub struct Exchange {
     pub(in crate::model) last_event_id: Option<u64>,
     /// HTTP+SSE: its stream is the session.
     pub(in crate::model) is_session: bool,
+    /// When the last byte of its answer was read, the head included.
+    pub(in crate::model) heard: Option<Mono>,
+    /// The flow of its event stream.
+    pub(in crate::model) open_stream: Option<OpenStream>,
 }
 
 /// A request body that is not whole yet.
@@ -190,6 +195,8 @@ impl Exchange {
             resumes: None,
             last_event_id: None,
             is_session: false,
+            heard: None,
+            open_stream: None,
         }
     }
 

@@ -36,6 +36,7 @@ impl Model {
             let sight = if block.comments.is_empty() {
                 Sight::SseEvent(SseField::of(block, false))
             } else {
+                self.stream_comment(event.stream.unwrap_or(0), at.now);
                 Sight::SseComment
             };
             self.see(at, Some(row), call, sight);
@@ -57,10 +58,12 @@ impl Model {
         self.see(at, None, call, Sight::SseEvent(field));
         match frame {
             Frame::Message(envelope) => {
-                self.message(at, &envelope, Content::of(data));
+                let row = self.message(at, &envelope, Content::of(data));
+                self.stream_message(event.stream.unwrap_or(0), at.now, row);
             }
             Frame::Batch(items) => {
-                self.batch(at, &items, Content::of(data));
+                let row = self.batch(at, &items, Content::of(data));
+                self.stream_message(event.stream.unwrap_or(0), at.now, row);
             }
             Frame::NotUtf8 { .. } => {
                 let text = Bytes::from(String::from_utf8_lossy(data).into_owned());

@@ -41,7 +41,7 @@ impl Model {
             let stream_of = self.find_on_stream(at, |_| true);
             self.see(at, Some(row), found, Sight::ProgressElsewhere { stream_of });
             if era.is_some_and(Era::is_modern) {
-                self.mark(idx, MarkKind::Progress, at.now, row);
+                self.mark(idx, MarkKind::Rejected, at.now, row);
                 return row;
             }
         }
@@ -75,17 +75,17 @@ impl Model {
     }
 
     fn progress_open(&mut self, at: At, said: &Said<'_>, idx: CallIdx, row: RowIdx) {
-        self.mark(idx, MarkKind::Progress, at.now, row);
         let Some(call) = self.call_mut(idx) else { return };
-        let Some(now) = said.progress else { return };
         let progress = &mut call.progress;
-        if let Some(last) = progress.last.filter(|last| now <= *last) {
-            progress.rejected += 1;
-            if !at.is_replay {
+        let last = progress.last;
+        let Some(now) = said.progress.filter(|now| last.is_none_or(|last| *now > last)) else {
+            progress.rejected += u32::from(said.progress.is_some());
+            self.mark(idx, MarkKind::Rejected, at.now, row);
+            if let (Some(last), Some(now)) = (last, said.progress.filter(|_| !at.is_replay)) {
                 self.see(at, Some(row), Some(idx), Sight::ProgressStuck { last, now });
             }
             return;
-        }
+        };
         progress.count += 1;
         progress.last = Some(now);
         progress.total = said.total.or(progress.total);
@@ -93,6 +93,7 @@ impl Model {
         progress.last_at = Some(at.now);
         call.state = CallState::Progressing;
         call.server = ServerView::Working;
+        self.mark(idx, MarkKind::Progress, at.now, row);
         self.see(at, Some(row), Some(idx), Sight::Progress);
     }
 
