@@ -42,7 +42,7 @@ pub const LINE_LIMIT_BYTES: usize = 256 << 20;
 #[non_exhaustive]
 pub enum TraceError {
     /// A recording cannot be opened.
-    #[error("cannot open the recording {}: {source}", path.display())]
+    #[error("cannot open the recording {}: {source}; `midwire ls` lists what was recorded", path.display())]
     Open {
         /// The file.
         path: PathBuf,

@@ -1,56 +1,71 @@
-//! A whole recording, folded and judged.
+//! Whole recordings, folded and judged.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
 
 use crate::model::Model;
-use crate::report::Judged;
-use crate::rules::{Finding, Judge};
-use crate::trace::{Ending, Faults, Recording, TraceError};
+use crate::report::{self, Checked, Lines, Report, Unread};
+use crate::rules::Judge;
+use crate::spec::era::Era;
+use crate::trace::{Ending, Faults, Recording};
 
-/// A recording with everything that was found in it.
-#[derive(Debug)]
-pub struct Checked {
-    /// As the user named it.
-    pub name: String,
-    /// The recording, folded.
-    pub model: Model,
-    /// What was found.
-    pub findings: Vec<Finding>,
-    /// What the reader had to pass over.
-    pub faults: Faults,
+/// How recordings are judged, and what of it is told.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The era that every message is taken to be of; `None`: as the messages say.
+    pub era: Option<Era>,
+    /// What is told.
+    pub report: report::Options,
 }
 
-impl Checked {
-    /// Reads a recording to its end; `-` is standard input.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn read(path: &Path) -> Result<Checked, TraceError> {
-        let name = path.display().to_string();
-        let mut recording = if path == Path::new("-") {
-            Recording::read_from(&mut io::stdin().lock(), "standard input")?
-        } else {
-            Recording::open(path)?
-        };
-        let (mut model, mut judge) = (Model::new(), Judge::new());
-        let mut event_idx = 0;
-        while let Some((event, _)) = recording.next()? {
-            model.fold(&event, event_idx);
-            judge.look(&model);
-            event_idx += 1;
+/// Reads every recording to its end and judges it; `-` is standard input. One that cannot be read
+/// does not keep the others from being judged. `tell` is given what the reader of each passed over.
+pub fn check(paths: &[PathBuf], options: &Options, mut tell: impl FnMut(&str, &Faults)) -> Checked {
+    let mut checked = Checked::default();
+    for path in paths {
+        match read(path, options) {
+            Ok((report, faults)) => {
+                tell(&report.trace, &faults);
+                checked.reports.push(report);
+            }
+            Err(error) => {
+                let (trace, reason) = (path.display().to_string(), format!("{error:#}"));
+                checked.unread.push(Unread { trace, reason });
+            }
         }
-        if recording.ending() == Ending::Cut {
-            model.cut();
-            judge.look(&model);
-        }
-        let (findings, faults) = (judge.findings().to_vec(), recording.faults().clone());
-        Ok(Checked { name, model, findings, faults })
     }
+    checked
+}
 
-    /// The view that reports are made from.
-    #[must_use]
-    pub fn judged(&self) -> Judged<'_> {
-        Judged { name: &self.name, model: &self.model, findings: &self.findings }
+fn read(path: &Path, options: &Options) -> anyhow::Result<(Report, Faults)> {
+    let name = path.display().to_string();
+    let mut recording = if path == Path::new("-") {
+        Recording::read_from(&mut io::stdin().lock(), "standard input")?
+    } else {
+        Recording::open(path)?
+    };
+    let mut model = options.era.map_or_else(Model::new, Model::with_era);
+    let (mut judge, mut lines) = (Judge::new(), Lines::default());
+    let mut event_idx = 0;
+    while let Some((event, _)) = recording.next()? {
+        model.fold(&event, event_idx);
+        judge.look(&model);
+        event_idx += 1;
+        if let Some((file, line)) = recording.last_line() {
+            let file = if name == "-" { "-".into() } else { file.to_string_lossy() };
+            lines.note(event.n, &file, line);
+        }
     }
+    if event_idx == 0 {
+        let what = if name == "-" { "standard input" } else { &name };
+        bail!("{what} holds no event; pass a recording, such as one of `midwire ls`");
+    }
+    if recording.ending() == Ending::Cut {
+        model.cut();
+        judge.look(&model);
+    }
+    let report = Report::new(name, &model, judge.findings(), &options.report, lines);
+    Ok((report, recording.faults().clone()))
 }

@@ -1,12 +1,14 @@
 //! What may stand on the command line.
 
+pub(super) mod check;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::rules::Severity;
+use check::CheckArgs;
 
 /// Sits between an MCP client and an MCP server and shows what really passes.
 #[derive(Debug, Parser)]
@@ -167,55 +169,6 @@ pub(super) struct HttpArgs {
     pub(super) rewrite_origin: bool,
     #[command(flatten)]
     pub(super) tap: TapArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  midwire check session.mw.jsonl
-  midwire check --format json --fail-on error *.mw.jsonl
-
-Exit code 0: nothing as bad as --fail-on; 1: findings; 2: a recording cannot be read.")]
-pub(super) struct CheckArgs {
-    /// Recordings, plain or `.zst`; `-` is standard input
-    #[arg(required = true, value_name = "TRACE")]
-    pub(super) traces: Vec<PathBuf>,
-    /// How findings are printed
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(super) format: Format,
-    /// The least severity that makes exit code 1
-    #[arg(long, value_enum, default_value_t = FailOn::Warning)]
-    pub(super) fail_on: FailOn,
-}
-
-/// How findings are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// A paragraph for each finding
-    Text,
-    /// One JSON object, described in docs/check-json.md
-    Json,
-}
-
-/// From which severity on a check fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
-    /// Any finding
-    Hint,
-    /// A SHOULD was broken, or worse
-    Warning,
-    /// A MUST was broken
-    Error,
-}
-
-impl From<FailOn> for Severity {
-    fn from(fail_on: FailOn) -> Severity {
-        match fail_on {
-            FailOn::Hint => Severity::Hint,
-            FailOn::Warning => Severity::Warning,
-            FailOn::Error => Severity::Error,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -2,44 +2,38 @@
 
 use std::io::Write;
 
-use anyhow::bail;
-
-use super::args::{CheckArgs, Format};
-use super::{CLEAN, FINDINGS, say};
-use crate::app::check::Checked;
-use crate::report::{self, Judged};
-use crate::rules::Severity;
+use super::args::check::{CheckArgs, Format};
+use super::{CLEAN, FINDINGS, USAGE, say};
+use crate::app::check::{Options, check as judge};
+use crate::report;
 use crate::trace::Faults;
 
 /// Prints what was found in each recording; every one of them is read before anything is printed.
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<u8> {
-    let mut all = Vec::new();
-    for path in &args.traces {
-        let checked = Checked::read(path)?;
-        tell_faults(&checked);
-        if checked.model.overview().counts.events == 0 {
-            bail!("{} holds no event; pass a recording, such as one of `midwire ls`", path.display());
-        }
-        all.push(checked);
+    let options = Options { era: args.era, report: args.report_options()? };
+    let checked = judge(&args.traces, &options, tell_faults);
+    for unread in &checked.unread {
+        say(&unread.reason);
     }
-    let judged: Vec<Judged<'_>> = all.iter().map(Checked::judged).collect();
+    let text = match args.format {
+        Format::Text => report::text(&checked),
+        Format::Json => report::json(&checked),
+        Format::Junit => report::junit(&checked),
+        Format::Sarif => report::sarif(&checked, options.report.budget),
+        Format::Markdown => report::markdown(&checked),
+    };
     let mut out = std::io::stdout().lock();
-    match args.format {
-        Format::Json => out.write_all(report::json(&judged).as_bytes())?,
-        Format::Text => {
-            for one in &judged {
-                out.write_all(report::text(one).as_bytes())?;
-            }
-        }
-    }
+    out.write_all(text.as_bytes())?;
     out.flush()?;
-    let at_least = Severity::from(args.fail_on);
-    let is_clean = judged.iter().all(|one| one.at_least(at_least) == 0);
-    Ok(if is_clean { CLEAN } else { FINDINGS })
+    Ok(match (checked.unread.is_empty(), checked.fails()) {
+        (false, _) => USAGE,
+        (true, true) => FINDINGS,
+        (true, false) => CLEAN,
+    })
 }
 
 /// What the reader passed over, each kind in one line on standard error.
-fn tell_faults(checked: &Checked) {
+fn tell_faults(trace: &str, faults: &Faults) {
     let Faults {
         unknown_members,
         unknown_events,
@@ -51,8 +45,8 @@ fn tell_faults(checked: &Checked) {
         torn_bytes,
         compression,
         was_truncated: _,
-    } = &checked.faults;
-    let tell = |text: String| say(&format!("{}: {text}", checked.name));
+    } = faults;
+    let tell = |text: String| say(&format!("{trace}: {text}"));
     if let Some(first) = bad_line_examples.first() {
         let lines = if *bad_lines == 1 { "line" } else { "lines" };
         tell(format!("{bad_lines} {lines} passed over, the first is line {}: {}", first.line, first.reason));

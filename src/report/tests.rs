@@ -1,18 +1,24 @@
-//! Reports of a small recording.
+//! Reports of small recordings.
 
-use super::*;
+use serde_json::json;
+
+use super::{json as as_json, *};
 use crate::event::Dir::{C2s, S2c};
 use crate::model::script::Script;
 use crate::rules::Judge;
+use crate::time::Ms;
 
-fn judged(script: &Script) -> (Model, Vec<Finding>) {
+fn report(script: &Script, options: &Options) -> Report {
     let (mut model, mut judge) = (Model::new(), Judge::new());
     for (idx, event) in script.events.iter().enumerate() {
         model.fold(event, u32::try_from(idx).unwrap());
         judge.look(&model);
     }
-    let findings = judge.findings().to_vec();
-    (model, findings)
+    Report::new("a\u{1b}.jsonl".to_owned(), &model, judge.findings(), options, Lines::default())
+}
+
+fn checked(script: &Script) -> Checked {
+    Checked { reports: vec![report(script, &Options::default())], unread: Vec::new() }
 }
 
 /// A stray answer, and a call that is therefore never answered.
@@ -24,10 +30,15 @@ fn faulty() -> Script {
     script
 }
 
+fn clean() -> Script {
+    let mut script = Script::default();
+    script.line(0, C2s, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    script.line(1, S2c, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).end(2);
+    script
+}
+
 #[test]
 fn text_hangs_consequences_under_their_cause() {
-    let (model, findings) = judged(&faulty());
-    let judged = Judged { name: "a\u{1b}.jsonl", model: &model, findings: &findings };
     let expected = r#"error RPC-08 [era not known, server] an answer has the id 0, which no request of the other side had.
   rule: An answer belongs to a request that the other side sent.
   evidence: #2
@@ -40,42 +51,154 @@ fn text_hangs_consequences_under_their_cause() {
 
 a�.jsonl: 1 error, 1 warning, 0 hints in 5 events with 1 call
 "#;
-    assert_eq!(text(&judged), expected);
-    let counts = [Severity::Error, Severity::Warning, Severity::Hint].map(|least| judged.at_least(least));
-    assert_eq!(counts, [1, 2, 2]);
+    assert_eq!(text(&checked(&faulty())), expected);
 }
 
 #[test]
 fn a_clean_recording_is_one_line() {
+    assert_eq!(text(&checked(&clean())), "a�.jsonl: clean, nothing found in 3 events with 1 call\n");
+    assert!(!checked(&clean()).fails());
+}
+
+#[test]
+fn json_keeps_the_type_of_ids_and_links_causes_within_the_one_array() {
+    let report = report(&faulty(), &Options::default());
+    let text = as_json(&Checked { reports: vec![report.clone(), report], unread: Vec::new() });
+    assert!(text.contains(r"a\u001b.jsonl"));
+    let findings: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let of = |member: &str| -> Vec<_> { (0..4).map(|at| findings[at][member].clone()).collect() };
+    let (zero, a) = (json!([0]), json!(["a"]));
+    assert_eq!(of("subjects"), [zero.clone(), a.clone(), zero, a]);
+    assert_eq!(of("caused_by"), [json!(null), json!(0), json!(null), json!(2)]);
+    assert!(findings[4].is_null());
+}
+
+#[test]
+fn json_escapes_what_steers_a_terminal() {
+    let hostile = "\u{7f}\u{9b}31m\u{202e}\n é";
+    let text = super::json::written(&[hostile]);
+    assert_eq!(text, "[\n  \"\\u007f\\u009b31m\\u202e\\n é\"\n]\n");
+    assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), [hostile]);
+}
+
+/// Rule, cause and whether it fails.
+type Told = (&'static str, Option<usize>, bool);
+
+#[test]
+fn what_is_told_and_what_fails_is_the_users_choice() {
+    let only = |only: &[&'static str], ignored: &[&'static str]| Selection {
+        only: only.to_vec(),
+        ignored: ignored.to_vec(),
+    };
+    let fail = |least, rules: &[&'static str]| FailOn { least, rules: rules.to_vec() };
+    let default = FailOn::default;
+    let cases: [(Selection, FailOn, &[Told]); 7] = [
+        (only(&[], &[]), default(), &[("RPC-08", None, true), ("REL-11", Some(0), true)]),
+        (only(&[], &["RPC-08"]), default(), &[("REL-11", None, true)]),
+        (only(&["RPC-08"], &[]), default(), &[("RPC-08", None, true)]),
+        (only(&["RPC-08"], &["RPC-08"]), default(), &[]),
+        (
+            only(&[], &[]),
+            fail(Some(Severity::Error), &[]),
+            &[("RPC-08", None, true), ("REL-11", Some(0), false)],
+        ),
+        (only(&[], &[]), fail(None, &["REL-11"]), &[("RPC-08", None, false), ("REL-11", Some(0), true)]),
+        (only(&[], &[]), fail(None, &[]), &[("RPC-08", None, false), ("REL-11", Some(0), false)]),
+    ];
+    for (selection, fail_on, expected) in cases {
+        let options = Options { selection, fail_on, budget: Budget::default() };
+        let report = report(&faulty(), &options);
+        let told: Vec<Told> =
+            report.items.iter().map(|item| (item.rule, item.caused_by, item.fails)).collect();
+        assert_eq!(told, expected, "{options:?}");
+        assert_eq!(report.fails(), expected.iter().any(|(.., fails)| *fails));
+    }
+}
+
+/// Depth and number of each finding.
+type Depths = &'static [(usize, u64)];
+
+#[test]
+fn causes_stand_before_what_follows_whatever_the_order() {
+    let mut report = report(&faulty(), &Options::default());
+    let item = report.items[0].clone();
+    let cases: [(&[Option<usize>], Depths); 5] = [
+        (&[None, Some(0), Some(1)], &[(0, 0), (1, 1), (2, 2)]),
+        (&[Some(2), None, Some(1)], &[(0, 1), (1, 2), (2, 0)]),
+        (&[None, None, Some(0)], &[(0, 0), (1, 2), (0, 1)]),
+        (&[Some(9), Some(0), None], &[(0, 2), (0, 0), (1, 1)]),
+        (&[Some(1), Some(0), Some(2)], &[(0, 0), (1, 1), (0, 2)]),
+    ];
+    for (causes, expected) in cases {
+        let numbered = (0..).zip(causes);
+        let with =
+            |(n, cause): (u64, &Option<usize>)| Item { evidence: vec![n], caused_by: *cause, ..item.clone() };
+        report.items = numbered.map(with).collect();
+        let tree: Vec<_> = report.tree().iter().map(|(depth, item)| (*depth, item.evidence[0])).collect();
+        assert_eq!(tree, expected, "{causes:?}");
+    }
+}
+
+/// Three calls: 0–5000, 100–900 and 100–unanswered, and a subscription.
+fn busy() -> Script {
     let mut script = Script::default();
-    script.line(0, C2s, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    script.line(1, S2c, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).end(2);
-    let (model, findings) = judged(&script);
-    let judged = Judged { name: "a", model: &model, findings: &findings };
-    assert_eq!(text(&judged), "a: clean, nothing found in 3 events with 1 call\n");
+    let call =
+        |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#);
+    let answer = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+    script.line(0, C2s, r#"{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{}}"#);
+    script.line(0, C2s, &call(1)).line(100, C2s, &call(2)).line(100, C2s, &call(3));
+    script.line(900, S2c, &answer(2)).line(5000, S2c, &answer(1)).end(9000);
+    script
 }
 
-#[test]
-fn json_keeps_the_type_of_ids_and_links_causes() {
-    let (model, findings) = judged(&faulty());
-    let text = json(&[Judged { name: "a", model: &model, findings: &findings }]);
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let one = &value["recordings"][0];
-    assert_eq!(value["midwire_check"], SCHEMA_VERSION);
-    assert_eq!((&one["capture"], &one["complete"]), (&"ended".into(), &true.into()));
-    assert_eq!(one["findings"][0]["ids"], serde_json::json!([0]));
-    assert_eq!(one["findings"][1]["ids"], serde_json::json!(["a"]));
-    assert_eq!(one["findings"][1]["cause"], 0);
-    assert_eq!((&one["errors"], &one["warnings"], &one["hints"]), (&1.into(), &1.into(), &0.into()));
-}
+/// Ids, event numbers and message.
+type Exceeds = (&'static [&'static str], &'static [u64], &'static str);
 
 #[test]
-fn every_member_of_the_json_is_documented() {
-    let (model, findings) = judged(&faulty());
-    let text = json(&[Judged { name: "a", model: &model, findings: &findings }]);
-    let page = include_str!("../../docs/check-json.md");
-    let members = text.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\":"));
-    for (member, _) in members {
-        assert!(page.contains(&format!("`{member}`")), "docs/check-json.md lacks {member}");
+fn what_exceeds_a_budget_is_told_with_its_calls_and_events() {
+    let budget = |ms: Option<u64>, in_flight| Budget { duration: ms.map(Ms), in_flight };
+    let cases: [(Budget, &[Exceeds]); 7] = [
+        (budget(None, None), &[]),
+        (budget(Some(8900), Some(3)), &[]),
+        (
+            budget(Some(8899), None),
+            &[(&["3"], &[4], "tools/call t (id 3) was still open after 8900 ms; the budget is 8899 ms")],
+        ),
+        (
+            budget(Some(4999), None),
+            &[
+                (&["1"], &[2, 6], "tools/call t (id 1) took 5000 ms; the budget is 4999 ms"),
+                (&["3"], &[4], "tools/call t (id 3) was still open after 8900 ms; the budget is 4999 ms"),
+            ],
+        ),
+        (
+            budget(None, Some(2)),
+            &[(&["1", "2", "3"], &[2, 3, 4], "3 calls were open at once; the budget is 2")],
+        ),
+        (
+            budget(None, Some(1)),
+            &[(&["1", "2", "3"], &[2, 3, 4], "3 calls were open at once; the budget is 1")],
+        ),
+        (
+            budget(None, Some(0)),
+            &[(&["1", "2", "3"], &[2, 3, 4], "3 calls were open at once; the budget is 0")],
+        ),
+    ];
+    for (budget, expected) in cases {
+        let selection = Selection { only: vec!["CAN-05"], ignored: Vec::new() };
+        let report = report(&busy(), &Options { selection, fail_on: FailOn::default(), budget });
+        let told: Vec<_> = report
+            .items
+            .iter()
+            .map(|item| (item.subjects.clone(), item.evidence.clone(), item.message.as_str()))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(ids, events, text)| {
+                (ids.iter().map(ToString::to_string).collect(), events.to_vec(), *text)
+            })
+            .collect();
+        assert_eq!(told, expected, "{budget:?}");
+        assert_eq!(report.fails(), !expected.is_empty());
     }
 }

@@ -117,6 +117,12 @@ impl Recording {
         self.ending
     }
 
+    /// The file, and the line in it from 1, of the event that was given out last.
+    #[must_use]
+    pub fn last_line(&self) -> Option<(&Path, u64)> {
+        self.parts.get(self.current).map(|part| (part.text.path(), part.lines))
+    }
+
     /// Bytes of plain text read so far, over all parts.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
