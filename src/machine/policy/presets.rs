@@ -42,6 +42,16 @@ const NONE: Row = Row {
 
 const CALL: &[&str] = &["tools/call"];
 
+/// MCP Python SDK, mcp/shared/_httpx_utils.py: MCP_DEFAULT_SSE_READ_TIMEOUT. A request itself has
+/// no limit there (read_timeout_seconds is None).
+const PYTHON_HTTP: Row = Row {
+    name: "MCP Python SDK",
+    transports: &[Transport::Http],
+    silence_ms: Some(300_000),
+    setting: "httpx timeout (read)",
+    ..NONE
+};
+
 /// Clients that tell their name. The first that fits counts.
 const CLIENTS: &[Row] = &[
     // MCP Inspector, client/src/lib/constants.ts: MCP_SERVER_REQUEST_TIMEOUT,
@@ -98,12 +108,38 @@ const CLIENTS: &[Row] = &[
         setting: "mcp_servers.NAME.tool_timeout_sec",
         ..NONE
     },
-    // Cline, src/shared/mcp.ts: DEFAULT_MCP_TIMEOUT_SECONDS.
+    // Cline, src/shared/mcp.ts: DEFAULT_MCP_TIMEOUT_SECONDS; its own questions to a server,
+    // src/services/mcp/McpHub.ts: DEFAULT_REQUEST_TIMEOUT_MS.
     Row {
         name: "Cline",
         clients: &["Cline"],
+        methods: CALL,
         idle_ms: Some(60_000),
         setting: "mcpServers.NAME.timeout",
+        ..NONE
+    },
+    Row {
+        name: "Cline",
+        clients: &["Cline"],
+        methods: &["tools/list", "resources/list", "resources/templates/list"],
+        idle_ms: Some(5_000),
+        ..NONE
+    },
+    // Roo Code, src/services/mcp/McpHub.ts: BaseConfigSchema.timeout.
+    Row {
+        name: "Roo Code",
+        clients: &["Roo Code"],
+        methods: CALL,
+        idle_ms: Some(60_000),
+        setting: "mcpServers.NAME.timeout",
+        ..NONE
+    },
+    // Zed, crates/context_server/src/client.rs: DEFAULT_REQUEST_TIMEOUT.
+    Row {
+        name: "Zed",
+        clients: &["Zed"],
+        max_ms: Some(60_000),
+        setting: "context_servers.NAME.timeout",
         ..NONE
     },
     // MCP Java SDK, McpClient.java: requestTimeout; the name is the one it gives by default.
@@ -114,6 +150,23 @@ const CLIENTS: &[Row] = &[
         setting: "requestTimeout",
         ..NONE
     },
+    // MCP PHP SDK, src/Client/Builder.php: requestTimeout, with its default name.
+    Row {
+        name: "MCP PHP SDK",
+        clients: &["mcp-php-client"],
+        max_ms: Some(120_000),
+        setting: "setRequestTimeout",
+        ..NONE
+    },
+    // MCP Python SDK with its default name, mcp/client/session.py: DISCOVER_TIMEOUT_SECONDS.
+    Row {
+        name: "MCP Python SDK",
+        clients: &["mcp"],
+        methods: &["server/discover"],
+        max_ms: Some(10_000),
+        ..NONE
+    },
+    Row { clients: &["mcp"], ..PYTHON_HTTP },
 ];
 
 /// Libraries under clients of any name: candidates to explain a call that was cut at this age.
@@ -125,15 +178,7 @@ const LIBRARIES: &[Row] = &[
     Row { name: "MCP Kotlin SDK", max_ms: Some(60_000), setting: "RequestOptions.timeout", ..NONE },
     // MCP Java SDK under another name.
     Row { name: "MCP Java SDK", max_ms: Some(20_000), setting: "requestTimeout", ..NONE },
-    // MCP Python SDK, mcp/shared/_httpx_utils.py: MCP_DEFAULT_SSE_READ_TIMEOUT. A request itself
-    // has no limit there (read_timeout_seconds is None).
-    Row {
-        name: "MCP Python SDK",
-        transports: &[Transport::Http],
-        silence_ms: Some(300_000),
-        setting: "httpx timeout (read)",
-        ..NONE
-    },
+    PYTHON_HTTP,
 ];
 
 static CLIENT_CLOCKS: LazyLock<Vec<ClockPolicy>> = LazyLock::new(|| CLIENTS.iter().map(Row::clock).collect());
@@ -175,7 +220,7 @@ impl Row {
             silence: self.silence_ms.map(Ms),
             resets_on_progress: self.resets_on_progress,
             checks_max_on_progress: self.checks_max_on_progress,
-            setting: Some(self.setting.to_owned()),
+            setting: (!self.setting.is_empty()).then(|| self.setting.to_owned()),
         }
     }
 }

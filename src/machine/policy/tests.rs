@@ -64,6 +64,21 @@ fn a_policy_says_what_is_for_which_call() {
 }
 
 #[test]
+fn the_policy_of_the_documentation_is_one() {
+    let page = include_str!("../../../docs/policy.md");
+    let mut examples = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let whole = read(examples.next().unwrap()).unwrap();
+    assert!(whole.clocks.len() > 1 && whole.contracts.len() > 1 && whole.allow_legacy.is_some());
+    assert_eq!(whole.limits, Limits { keep_alive: Ms(60_000), grace: Some(Ms(800)), ..Limits::default() });
+    for heading in ["`allow_legacy`", "`[[clocks]]`", "`[[contracts]]`", "`[limits]`"] {
+        assert!(page.contains(&format!("## {heading}")), "{heading}");
+    }
+    for example in examples {
+        read(example).unwrap();
+    }
+}
+
+#[test]
 fn an_empty_policy_says_nothing() {
     let policy = read("").unwrap();
     assert_eq!(policy, Policy::default());
@@ -103,19 +118,53 @@ fn known_clients_are_found_by_name_and_libraries_by_nobody() {
         ("claude-code", Transport::Http, Some(("Claude Code", 300_000))),
         ("claude-code", Transport::Stdio, Some(("Claude Code", 1_800_000))),
         ("gemini-cli-mcp-client-files", Transport::Stdio, Some(("Gemini CLI", 600_000))),
+        ("Zed", Transport::Stdio, Some(("Zed", 60_000))),
+        ("mcp", Transport::Stdio, None),
         ("my-app", Transport::Stdio, None),
     ];
     for (client, transport, expected) in cases {
         assert_eq!(of(client, transport), expected, "{client}");
     }
+    let list = Subject { client: Some("Cline"), method: "tools/list", tool: None, ..CALL };
+    assert_eq!(presets::of(&list).and_then(|clock| clock.idle), Some(Ms(5_000)));
     assert!(presets::clients().iter().all(|clock| !clock.clients.is_empty()));
     assert!(presets::libraries().iter().all(|clock| clock.clients.is_empty()));
 }
 
+/// A row of the table of known defaults.
+fn row(clock: &ClockPolicy) -> String {
+    let methods: Vec<String> = clock.methods.iter().map(|name| format!("`{}`", name.as_str())).collect();
+    let methods = if methods.is_empty() { "every request".to_owned() } else { methods.join(", ") };
+    let transport = match clock.transports.first() {
+        None => "",
+        Some(Transport::Stdio) => ", stdio",
+        Some(Transport::Http) => ", HTTP",
+    };
+    let idle = if clock.resets_on_progress { "without progress" } else { "from the start" };
+    let max = if clock.checks_max_on_progress { "in all, looked at when progress comes" } else { "in all" };
+    let limits = [(clock.idle, idle), (clock.max, max), (clock.silence, "without a byte")];
+    let limits = limits.into_iter().filter_map(|(limit, what)| Some(format!("{} s {what}", limit?.0 / 1000)));
+    let limits = limits.collect::<Vec<_>>().join(", ");
+    let setting = clock.setting.as_deref().unwrap_or("–");
+    format!("| {} | {methods}{transport} | {limits} | {setting} |", clock.name)
+}
+
 #[test]
-fn every_preset_has_a_name_a_limit_and_a_setting() {
+fn the_documentation_lists_every_preset() {
+    let page = include_str!("../../../docs/policy.md");
+    let missing: Vec<String> = presets::clients()
+        .iter()
+        .chain(presets::libraries())
+        .map(row)
+        .filter(|row| !page.lines().any(|line| line == row))
+        .collect();
+    assert!(missing.is_empty(), "rows missing in docs/policy.md:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn every_preset_has_a_name_and_a_limit() {
     for clock in presets::clients().iter().chain(presets::libraries()) {
         assert!(clock.idle.or(clock.max).or(clock.silence).is_some(), "{}", clock.name);
-        assert!(!clock.name.is_empty() && clock.setting.as_ref().is_some_and(|text| !text.is_empty()));
+        assert!(!clock.name.is_empty() && clock.setting.as_deref() != Some(""));
     }
 }
