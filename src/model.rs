@@ -58,7 +58,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::spec::era::Era;
 use crate::spec::methods;
-use crate::time::Mono;
+use crate::time::{Mono, Ms};
 
 /// Text kept once, such as a method or a tool name; an index into the model's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +95,8 @@ static FIXED: LazyLock<Vec<&str>> = LazyLock::new(|| {
 #[derive(Debug)]
 pub struct Model {
     era: Option<Era>,
+    /// The grace window that the user has set.
+    grace: Option<Ms>,
     names: names::Names,
     hasher: DefaultHashBuilder,
     rows: Vec<Row>,
@@ -135,6 +137,7 @@ impl Model {
         }
         Model {
             era: None,
+            grace: None,
             names,
             hasher: DefaultHashBuilder::default(),
             rows: Vec::new(),
@@ -159,6 +162,19 @@ impl Model {
     #[must_use]
     pub fn with_era(era: Era) -> Model {
         Model { era: Some(era), ..Model::new() }
+    }
+
+    /// Takes the grace window W to be this long, instead of what round trips tell.
+    pub fn set_grace(&mut self, grace: Option<Ms>) {
+        self.grace = grace;
+    }
+
+    /// The grace window W of a process or session, in nanoseconds: what comes this soon after a
+    /// signal the other way may have crossed it.
+    #[must_use]
+    pub fn window_ns(&self, scope: ScopeIdx) -> u64 {
+        let measured = || self.scope(scope).map_or(u64::MAX, Scope::window_ns);
+        self.grace.map_or_else(measured, Ms::to_ns)
     }
 
     /// One line for each message and each other thing that happened, in causal order.

@@ -47,7 +47,9 @@ mod tools;
 mod version;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use crate::machine::policy::Policy;
 use crate::model::{CallIdx, Model, ScopeIdx};
 use crate::spec::era::Era;
 use book::Book;
@@ -140,6 +142,7 @@ pub struct Finding {
 /// Applies every rule to a model as it grows.
 #[derive(Debug, Default)]
 pub struct Judge {
+    policy: Arc<Policy>,
     book: Book,
     findings: Findings,
     /// The last finding of a process or session that can explain calls without an answer.
@@ -154,10 +157,17 @@ impl Judge {
         Judge::default()
     }
 
+    /// A judge that knows what is agreed outside the wire: limits, contracts of tools.
+    #[must_use]
+    pub fn with_policy(policy: Policy) -> Judge {
+        Judge { policy: Arc::new(policy), ..Judge::default() }
+    }
+
     /// Judges what the model noticed in the event folded last. O(1) for each thing noticed.
     pub fn look(&mut self, model: &Model) {
+        let policy = Arc::clone(&self.policy);
         for seen in model.seen() {
-            let case = Case::new(model, seen);
+            let case = Case::new(model, &policy, seen);
             self.book.look(&case, &mut self.findings);
             first::framing::look(&case, self);
             first::pairing::look(&case, self);

@@ -7,7 +7,6 @@
 use super::call::{CallIdx, CallState, MarkKind};
 use super::fold::At;
 use super::row::RowIdx;
-use super::scope::Scope;
 use super::telemetry::Told;
 use super::{Call, Model, Name};
 use crate::event::{Dir, Transport};
@@ -260,7 +259,7 @@ impl Model {
             verdict,
             reason,
             margin_ns: None,
-            window_ns: self.scope(call.scope).map_or(u64::MAX, Scope::window_ns),
+            window_ns: self.window_ns(call.scope),
             silent_ns: 0,
             signal: None,
             cancelled_at: None,
@@ -350,7 +349,7 @@ impl Model {
         let race = call.race.as_deref();
         let margin_ns =
             race.and_then(|race| race.cancelled_at).map_or(0, |cancelled| at.first.ns_since(cancelled));
-        let window_ns = scope.map_or(u64::MAX, Scope::window_ns);
+        let window_ns = self.window_ns(call.scope);
         let cancel = race.and_then(|race| race.cancel);
         let has_witness = call.transport == Transport::Stdio
             && call.sender == Dir::C2s

@@ -182,11 +182,9 @@ impl Scope {
         }
     }
 
-    /// The grace window W: what comes this soon after a signal the other way may have crossed it.
-    /// Larger of 500 ms and three median round trips of the latest quick requests
+    /// The grace window W as round trips tell it: the larger of 500 ms and three median round trips of the latest quick requests
     /// (protocol.md section 18). In nanoseconds.
-    #[must_use]
-    pub fn window_ns(&self) -> u64 {
+    pub(super) fn window_ns(&self) -> u64 {
         let mut sorted = self.quick.clone();
         sorted.sort_unstable();
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0);

@@ -5,6 +5,7 @@ use super::catalogue;
 use super::findings::Draft as NewDraft;
 use super::{Blame, Severity};
 use crate::event::Transport;
+use crate::machine::policy::Policy;
 use crate::model::{Call, CallIdx, Exchange, Message, Model, Row, RowIdx, Scope, Seen, Sight};
 use crate::spec::era::Era;
 use crate::spec::meta;
@@ -16,20 +17,22 @@ const SHORT_CHARS: usize = 80;
 /// One thing noticed, in its model.
 pub(super) struct Case<'a> {
     pub model: &'a Model,
+    /// What is agreed outside the wire.
+    pub policy: &'a Policy,
     pub seen: &'a Seen,
     message: Option<&'a Message>,
     era: Option<Era>,
 }
 
 impl<'a> Case<'a> {
-    pub(super) fn new(model: &'a Model, seen: &'a Seen) -> Case<'a> {
+    pub(super) fn new(model: &'a Model, policy: &'a Policy, seen: &'a Seen) -> Case<'a> {
         let message = seen.row.and_then(|row| model.messages().iter().find(|message| message.row == row));
         let of_call = seen.call.and_then(|idx| model.call(idx)).and_then(|call| call.era);
         let of_row = || seen.row.and_then(|row| model.row(row)).and_then(|row| row.era);
         let of_exchange = || seen.stream.and_then(|stream| model.exchange_of(stream)).and_then(Exchange::era);
         let of_scope = || seen.row.is_none().then(|| model.scope(seen.scope)?.channel_era()).flatten();
         let era = of_call.or_else(of_row).or_else(of_exchange).or_else(of_scope);
-        Case { model, seen, message, era }
+        Case { model, policy, seen, message, era }
     }
 
     /// What was noticed.
@@ -153,7 +156,7 @@ impl<'a> Case<'a> {
 
     /// The grace window in which signals may cross, in nanoseconds (protocol.md section 18).
     pub(super) fn window_ns(&self) -> u64 {
-        self.scope().map_or(u64::MAX, Scope::window_ns)
+        self.model.window_ns(self.seen.scope)
     }
 
     /// Whether two HTTP requests are known to come from one client: by their connection.

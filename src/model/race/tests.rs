@@ -160,6 +160,21 @@ fn a_margin_at_the_window_is_a_crossing_and_beyond_it_is_late() {
 }
 
 #[test]
+fn a_window_that_the_user_sets_goes_before_the_measured_one() {
+    let script = StdioModern.play(&[Cancel(100), Answer(250)]);
+    for (grace, verdict) in
+        [(None, Verdict::Crossed), (Some(Ms(100)), Verdict::LateResponse), (Some(Ms(150)), Verdict::Crossed)]
+    {
+        let mut model = Model::new();
+        model.set_grace(grace);
+        for (idx, event) in script.events.iter().enumerate() {
+            model.fold(event, u32::try_from(idx).unwrap());
+        }
+        assert_eq!(race(&model).unwrap().verdict, verdict, "{grace:?}");
+    }
+}
+
+#[test]
 fn a_witness_decides_at_once_and_only_on_pipes() {
     for place in [StdioModern, StdioLegacy] {
         check(

@@ -128,7 +128,7 @@ fn after_end(case: &Case<'_>, judge: &mut Judge) {
         }
         return;
     }
-    let window_ns = case.scope().map_or(u64::MAX, crate::model::Scope::window_ns);
+    let window_ns = case.window_ns();
     let since_ns = call.ended.map_or(0, |ended| case.seen.at.ns_since(ended));
     if call.is_task
         && since_ns > window_ns
