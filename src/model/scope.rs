@@ -100,6 +100,8 @@ pub struct Process {
     pub stdin_closed: Option<Mono>,
     /// When a signal was first sent to it.
     pub signalled: Option<Mono>,
+    /// When the client first sent it a signal that asks a process to end.
+    pub dismissed: Option<Mono>,
     /// When it ended, or closed its stdout.
     pub exited: Option<Mono>,
     /// Exit status.

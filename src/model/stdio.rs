@@ -16,6 +16,12 @@ use crate::time::Mono;
 use crate::wire::jsonrpc::{self, Frame, Kind};
 use crate::wire::lines::{Ending, LINE_LIMIT_BYTES, Line, LineDecoder};
 
+/// Why a signal was sent that somebody else had sent to the tap.
+const PASSED_ON: &str = "passed on";
+
+/// Signals that ask a process to end.
+const ENDING_SIGNALS: [&str; 5] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL"];
+
 /// The pipes of the process now running.
 #[derive(Debug, Default)]
 pub(super) struct Stdio {
@@ -262,6 +268,9 @@ impl Model {
         let scope = self.stdio_scope(event.at);
         if let Some(scope) = self.scope_mut(scope) {
             scope.process.signalled.get_or_insert(event.at);
+            if why == PASSED_ON && ENDING_SIGNALS.contains(&signal) {
+                scope.process.dismissed.get_or_insert(event.at);
+            }
         }
         let detail = self.names.detail(&format!("{signal} {why}"));
         self.push_row(At::event(event, idx, scope), RowKind::Process, None, detail, None);

@@ -30,7 +30,9 @@ impl<'a> Case<'a> {
         let of_call = seen.call.and_then(|idx| model.call(idx)).and_then(|call| call.era);
         let of_row = || seen.row.and_then(|row| model.row(row)).and_then(|row| row.era);
         let of_exchange = || seen.stream.and_then(|stream| model.exchange_of(stream)).and_then(Exchange::era);
-        let of_scope = || seen.row.is_none().then(|| model.scope(seen.scope)?.channel_era()).flatten();
+        // A message that names no era may be of another than its channel; the end of a process is not.
+        let is_of_channel = seen.row.is_none() || (message.is_none() && seen.transport == Transport::Stdio);
+        let of_scope = || is_of_channel.then(|| model.scope(seen.scope)?.channel_era()).flatten();
         let era = of_call.or_else(of_row).or_else(of_exchange).or_else(of_scope);
         Case { model, policy, seen, message, era }
     }

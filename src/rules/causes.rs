@@ -19,6 +19,13 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     ("REL-11", &["RPC-09", "SSE-10", "SSE-06", "STD-06", "STD-08"], Join::Call),
     ("REL-11", &["STD-03", "STD-01", "STD-13", "RPC-08", "RPC-26", "STD-08"], Join::Scope),
     ("STD-11", &["REL-11"], Join::Call),
+    ("STD-08", &["RPC-09"], Join::Call),
+    ("STD-11", &["RPC-09"], Join::Call),
+    ("STD-08", &["RPC-08"], Join::Scope),
+    ("STD-11", &["RPC-08"], Join::Scope),
+    // What comes after the end of a stream is wrong in its own way, too.
+    ("RPC-10", &["SSE-04"], Join::Call),
+    ("PRG-02", &["SSE-04"], Join::Call),
 ];
 
 /// The finding that explains this one, if one was made before.

@@ -1,10 +1,9 @@
-//! Calls that got no answer, and processes that ended or would not
-//! (STD-08, STD-09, STD-11, SSE-06, SUB-14, REL-11).
+//! Calls that got no answer (SUB-14, REL-11).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use crate::event::{Dir, Transport};
-use crate::model::{Call, CallIdx, CallState, Name, RowKind, Scope, ScopeIdx, Sight};
+use crate::event::Dir;
+use crate::model::{Call, CallIdx, CallState, ScopeIdx, Sight};
 use crate::rules::case::{Case, count};
 use crate::rules::{Blame, Judge};
 use crate::spec::era::Era;
@@ -20,14 +19,6 @@ const HORIZON_NS: u64 = 300_000_000_000;
 /// The same, where the request was accepted and later ones on its channel have been answered. ours.
 const ACCEPTED_NS: u64 = 2_000_000_000;
 
-/// How long a server may live on after the end of its stdin (STD-09).
-const EOF_NS: u64 = 5_000_000_000;
-
-/// A server that writes the same line this often, and this long, after the end of its stdin does
-/// not want to leave. ours.
-const EOF_SAME_LINES: u32 = 100;
-const EOF_SAME_NS: u64 = 2_000_000_000;
-
 /// What has to be remembered until the end.
 #[derive(Debug, Default)]
 pub(in crate::rules) struct Ends {
@@ -35,10 +26,6 @@ pub(in crate::rules) struct Ends {
     given_up: HashMap<CallIdx, u64>,
     /// How often a stream that took up a call's again brought nothing.
     empty: HashMap<CallIdx, u32>,
-    /// Processes found to ignore the end of stdin.
-    ignoring: HashSet<ScopeIdx>,
-    /// The line that a server repeats after the end of its stdin.
-    repeated: HashMap<ScopeIdx, (Option<Name>, u32)>,
     /// The latest answered request of each scope.
     answered: HashMap<ScopeIdx, CallIdx>,
 }
@@ -59,11 +46,7 @@ pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
         }
         Sight::ClientLeft => client_left(case, judge),
         Sight::ProcessEnded { calls } => process_ended(case, judge, calls),
-        Sight::ServerOutput => eof_ignored(case, judge, false),
-        Sight::Ended { calls } => {
-            eof_ignored(case, judge, true);
-            ended(case, judge, calls);
-        }
+        Sight::Ended { calls } => ended(case, judge, calls),
         _ => {}
     }
 }
@@ -79,12 +62,6 @@ fn stream_ended(case: &Case<'_>, judge: &mut Judge) {
             let sentence = format!("the stream of {} ended without a closing result", case.subject());
             draft.blame(Blame::Unknown).find(case, judge, sentence);
         }
-        return;
-    }
-    if let Some(draft) = case.draft("SSE-06") {
-        let after = Case::ms(case.seen.at.ns_since(call.started));
-        let sentence = format!("the stream of {} ended after {after} without its answer", case.subject());
-        draft.find(case, judge, sentence);
     }
 }
 
@@ -100,88 +77,22 @@ fn client_left(case: &Case<'_>, judge: &mut Judge) {
     }
 }
 
-/// The calls of a process that ended: lost by whoever ended it, or never answered at all.
+/// The calls of a process that ended that had never been answered.
 fn process_ended(case: &Case<'_>, judge: &mut Judge, calls: &[CallIdx]) {
     let Some(scope) = case.scope() else { return };
     let closed = [scope.process.stdin_closed, scope.process.signalled].into_iter().flatten().min();
-    let mut by_server = Vec::new();
-    let mut by_client = Vec::new();
     for idx in calls {
         let Some(call) = case.model.call(*idx).filter(|call| call.sender == Dir::C2s && !call.is_injected)
         else {
             continue;
         };
         let last_sign = call.progress.last_at.unwrap_or(call.started);
-        match closed {
-            _ if is_listen(case, call) => {}
-            None => by_server.push(*idx),
-            Some(closed) if closed.ns_since(last_sign) < PATIENCE_NS => by_client.push(*idx),
-            Some(closed) => {
-                never_answered(case, judge, *idx, closed.ns_since(last_sign), "the client closed");
-            }
+        if let Some(silent_ns) = closed.map(|closed| closed.ns_since(last_sign))
+            && silent_ns >= PATIENCE_NS
+            && !is_listen(case, call)
+        {
+            never_answered(case, judge, *idx, silent_ns, "the client closed");
         }
-    }
-    let ends = [
-        ("STD-08", by_server, Blame::Server, "the server ended"),
-        ("STD-11", by_client, Blame::Client, "the client closed"),
-    ];
-    for (rule, calls, blame, what) in ends {
-        let Some(draft) = case.draft(rule).filter(|_| !calls.is_empty()) else { continue };
-        let how = exit_words(scope);
-        let sentence =
-            format!("{what} with {} open{how}: {}", count(many(&calls), "call"), names(case, &calls));
-        let draft = calls.iter().fold(draft, |draft, idx| draft.and_call(case.model, *idx));
-        let follows = judge.causes.get(&case.seen.scope).copied();
-        draft.blame(blame).because(follows).find(case, judge, sentence);
-    }
-}
-
-fn many(calls: &[CallIdx]) -> u32 {
-    u32::try_from(calls.len()).unwrap_or(u32::MAX)
-}
-
-/// The first few calls in words.
-fn names(case: &Case<'_>, calls: &[CallIdx]) -> String {
-    let mut text: Vec<String> = calls.iter().take(3).map(|idx| case.name(*idx)).collect();
-    if calls.len() > 3 {
-        text.push(format!("{} more", calls.len() - 3));
-    }
-    text.join(", ")
-}
-
-fn exit_words(scope: &Scope) -> String {
-    match (scope.process.exit_code, scope.process.exit_signal) {
-        (Some(code), _) => format!(" (exit status {code})"),
-        (None, Some(signal)) => format!(" (signal {signal})"),
-        (None, None) => String::new(),
-    }
-}
-
-/// A server that lives on after the end of its stdin, told once.
-fn eof_ignored(case: &Case<'_>, judge: &mut Judge, is_end: bool) {
-    let Some(scope) = case.scope().filter(|scope| scope.transport == Transport::Stdio) else { return };
-    let Some(closed) = scope.process.stdin_closed.filter(|_| scope.process.exited.is_none()) else { return };
-    let since_ns = case.seen.at.ns_since(closed);
-    let line = case.row().filter(|row| row.kind == RowKind::Stderr).and_then(|row| row.detail);
-    let repeated = judge.ends.repeated.entry(case.seen.scope).or_insert((line, 0));
-    if !is_end && line.is_some() {
-        *repeated = if repeated.0 == line { (line, repeated.1 + 1) } else { (line, 1) };
-    }
-    let times = repeated.1;
-    let insists = times >= EOF_SAME_LINES && since_ns >= EOF_SAME_NS;
-    if !(since_ns >= EOF_NS || insists) || !judge.ends.ignoring.insert(case.seen.scope) {
-        return;
-    }
-    let sentence = if insists {
-        format!(
-            "the server went on for {} after its stdin ended, writing one line {times} times",
-            Case::ms(since_ns)
-        )
-    } else {
-        format!("the server lived on for {} after its stdin ended", Case::ms(since_ns))
-    };
-    if let Some(draft) = case.draft("STD-09") {
-        draft.blame(Blame::Server).find(case, judge, sentence);
     }
 }
 

@@ -1,49 +1,21 @@
-//! Frames and envelopes: what is no message, and messages that are badly formed
-//! (STD-01..06, STD-13, SSE-01, SSE-10, RPC-01..04, RPC-11, RPC-13, RPC-18, RPC-19, RPC-22, RPC-26).
+//! Envelopes: messages that are badly formed
+//! (RPC-01..04, RPC-11, RPC-13, RPC-18, RPC-19, RPC-22, RPC-26).
 
-use crate::event::{Dir, Transport};
+use crate::event::Transport;
 use crate::model::{CallIdx, FrameFault, RowKind, Sight};
 use crate::rules::Judge;
 use crate::rules::case::{Case, count};
-
-/// An event that a client left unfinished is the server's fault only when it had lain there this
-/// long: a client that cancels by leaving cuts events anywhere. ours.
-const SSE_TAIL_NS: u64 = 2_000_000_000;
 
 pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
     let Sight::Frame { dir, fault } = &case.seen.what else { return };
     let is_stdio = case.row().is_some_and(|row| row.transport == Transport::Stdio);
     let is_invalid = case.row().is_some_and(|row| row.kind == RowKind::Invalid);
     let is_request = case.row().is_some_and(|row| row.kind == RowKind::Request);
-    let pipe = if *dir == Dir::C2s { "stdin" } else { "stdout" };
     match fault {
-        FrameFault::NotMessage => noise(case, judge, *dir),
-        // JSON on a pipe that is no message at all is noise there.
-        FrameFault::NoKind if is_stdio => noise(case, judge, *dir),
+        // JSON on a pipe that is no message at all is noise there (STD-01).
+        FrameFault::NoKind if is_stdio => {}
         FrameFault::BadVersion if is_invalid => {}
-        FrameFault::HeaderLine => gather(case, judge, "STD-13", *dir, |times| {
-            format!("{} on {pipe} that belong to a header, not to a message", count(times, "line"))
-        }),
-        FrameFault::Blank => {
-            gather(case, judge, "STD-04", *dir, |times| format!("{} on {pipe}", count(times, "blank line")));
-        }
-        FrameFault::CrLf => gather(case, judge, "STD-04", (*dir, "crlf"), |times| {
-            format!("{} on {pipe} with CR LF at the end", count(times, "line"))
-        }),
-        FrameFault::ByteOrderMark => one(case, judge, "STD-05", format!("{pipe} holds a byte order mark")),
-        FrameFault::Torn { bytes } => {
-            one(case, judge, "STD-06", format!("{pipe} ended inside a line, {bytes} bytes into it"));
-        }
-        FrameFault::SeveralLines { .. } => gather(case, judge, "STD-03", *dir, |times| {
-            format!("{} on {pipe} over several lines; a line reader sees none", count(times, "message"))
-        }),
         FrameFault::NotUtf8 => one(case, judge, "RPC-26", format!("{} is not UTF-8", what(case))),
-        FrameFault::SseUnterminated { is_message, by_client } => {
-            unterminated(case, judge, *is_message, *by_client);
-        }
-        FrameFault::SseNotMessage => {
-            one(case, judge, "SSE-01", "an event's data is no message".to_owned());
-        }
         FrameFault::Batch { items } => batch(case, judge, *items),
         FrameFault::BadVersion => gather(case, judge, "RPC-01", *dir, |times| {
             format!("{} without jsonrpc \"2.0\"", count(times, "message"))
@@ -67,7 +39,7 @@ pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
         FrameFault::ParamsNotObject => {
             one(case, judge, "RPC-19", format!("the params of {} are no object", what(case)));
         }
-        FrameFault::BadId(_) | FrameFault::DuplicateMember(_) | FrameFault::OverLimit => {}
+        _ => {}
     }
 }
 
@@ -96,29 +68,6 @@ fn gather(
 ) {
     if let Some(draft) = case.draft(rule) {
         draft.gather(case, judge, (case.seen.scope, subject), sentence);
-    }
-}
-
-fn noise(case: &Case<'_>, judge: &mut Judge, dir: Dir) {
-    let (rule, pipe) = if dir == Dir::C2s { ("STD-02", "stdin") } else { ("STD-01", "stdout") };
-    gather(case, judge, rule, dir, |times| {
-        format!(
-            "{} on {pipe} that {} no message",
-            count(times, "line"),
-            if times == 1 { "is" } else { "are" }
-        )
-    });
-}
-
-fn unterminated(case: &Case<'_>, judge: &mut Judge, is_message: bool, by_client: bool) {
-    let lay_ns = case.row().map_or(0, |row| case.seen.at.ns_since(row.at));
-    if by_client && !(is_message && lay_ns > SSE_TAIL_NS) {
-        return;
-    }
-    let held = if is_message { "it holds a whole message" } else { "what came of it is lost" };
-    let sentence = format!("the event stream of {} ended inside an event; {held}", case.subject());
-    if let Some(draft) = case.draft("SSE-10") {
-        draft.blame(crate::rules::Blame::Server).find(case, judge, sentence);
     }
 }
 

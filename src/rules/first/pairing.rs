@@ -1,5 +1,5 @@
 //! Ids: every answer to its request, every request its own id
-//! (RPC-05..10, RPC-24, RPC-27, CAN-12, SSE-03, REL-19).
+//! (RPC-05..10, RPC-24, RPC-27, CAN-12, REL-19).
 
 use crate::event::Dir;
 use crate::model::{CallIdx, CallState, ScopeIdx, Sight};
@@ -37,12 +37,6 @@ pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
         Sight::AnswerNoId if case.call().is_some_and(|call| call.status == Some(200)) => {
             let sentence = format!("the error that answers {} has no id", case.subject());
             if let Some(draft) = case.draft("RPC-27") {
-                draft.find(case, judge, sentence);
-            }
-        }
-        Sight::AnswerElsewhere => {
-            let sentence = format!("the answer to {} came on the stream of another request", case.subject());
-            if let Some(draft) = case.draft("SSE-03") {
                 draft.find(case, judge, sentence);
             }
         }

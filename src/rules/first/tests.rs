@@ -211,16 +211,6 @@ fn a_loss_hangs_under_the_answer_that_went_astray() {
     assert_eq!(findings[1].cause, Some(0));
 }
 
-#[test]
-fn a_client_that_leaves_in_the_middle_of_an_event_is_not_the_servers_fault() {
-    let headers: &[(&str, &str)] = &[("mcp-protocol-version", "2026-07-28")];
-    let mut script = Script::default();
-    script.post(0, 1, headers, &line("call 1", true));
-    script.head(1, 1, 200, &[("content-type", "text/event-stream")]);
-    script.sse(2, 1, "data: {\"jsonrpc\":\"2.0\",\"meth").client_closed(3, Some(1)).end(10);
-    assert_eq!(judge(&script), []);
-}
-
 proptest! {
     /// Whatever comes over the wire, a finding points to events that were seen, to calls that
     /// exist and to a cause before it; and what was found once is only added to, never taken back.
