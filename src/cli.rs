@@ -8,6 +8,7 @@ mod args;
 mod call;
 mod check;
 mod ls;
+mod rules;
 mod serve;
 mod tap;
 mod view;
@@ -66,6 +67,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
         Command::Http(args) => tap::http(&args, &cli.screen),
         Command::Ls(args) => ls::ls(&args),
         Command::Check(args) => check::check(&args),
+        Command::Rules(args) => rules::rules(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Call(args) => call::call(&args),
     }

@@ -5,6 +5,8 @@
 mod exits;
 #[path = "check/formats.rs"]
 mod formats;
+#[path = "check/rules.rs"]
+mod rules;
 #[path = "check/said.rs"]
 mod said;
 #[path = "check/support.rs"]

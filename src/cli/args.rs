@@ -46,6 +46,8 @@ pub(super) enum Command {
     Ls(LsArgs),
     /// Judge recordings: what went wrong, who was at fault, by which rule
     Check(CheckArgs),
+    /// List the rules of `check`, or explain one
+    Rules(RulesArgs),
     /// Run the reference server
     Serve(ServeArgs),
     /// Call a server with the reference client
@@ -169,6 +171,23 @@ pub(super) struct HttpArgs {
     pub(super) rewrite_origin: bool,
     #[command(flatten)]
     pub(super) tap: TapArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  midwire rules
+  midwire rules cancel stdio
+  midwire rules CAN-05
+
+Exit code 1: no rule has all of the words.")]
+pub(super) struct RulesArgs {
+    /// The id of a rule, to explain it; or words that rules must have
+    #[arg(value_name = "ID|WORD")]
+    pub(super) words: Vec<String>,
+    /// Print one JSON array
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -43,7 +43,7 @@ fn wrong_usage_says_what_would_be_right() {
         (&["--fail-on", "often", "-"], &["often", "error|warning|hint|never|RULE"]),
         (&["--fail-on", "never,error", "-"], &["--fail-on never stands alone"]),
         (&["--ignore", "CAN-5", "-"], &["CAN-5", "CAN-05"]),
-        (&["--rule", "cancel", "-"], &["cancel", "ids look like"]),
+        (&["--rule", "cancel", "-"], &["cancel", "`midwire rules`"]),
         (&["--era", "2025-01-01", "-"], &["2026-07-28"]),
         (&["--format", "xml", "-"], &["junit"]),
         (&["--max-duration", "30", "-"], &["30s"]),

@@ -112,22 +112,20 @@ fn failing(text: &str) -> Result<Failing, String> {
     }
 }
 
-/// A rule of the catalogue, in letters of either case.
 fn rule(text: &str) -> Result<&'static str, String> {
-    let entry = catalogue::entries().iter().find(|entry| entry.id.eq_ignore_ascii_case(text));
-    entry.map(|entry| entry.id).ok_or_else(|| {
-        let family = text.split('-').next().unwrap_or_default().to_ascii_uppercase();
-        let kin: Vec<&str> = catalogue::entries()
-            .iter()
-            .map(|entry| entry.id)
-            .filter(|id| id.strip_prefix(family.as_str()).is_some_and(|rest| rest.starts_with('-')))
-            .collect();
-        if kin.is_empty() {
-            "no rule has this id; ids look like CAN-05".to_owned()
-        } else {
-            format!("no rule has this id; there are {}", kin.join(", "))
-        }
-    })
+    catalogue::find(&text.to_ascii_uppercase()).map(|entry| entry.id).ok_or_else(|| no_rule(text))
+}
+
+/// Why an id is none, with those that begin like it.
+pub(in crate::cli) fn no_rule(id: &str) -> String {
+    let group = id.split('-').next().unwrap_or_default().to_ascii_uppercase() + "-";
+    let ids = catalogue::entries().iter().map(|entry| entry.id);
+    let kin: Vec<&str> = ids.filter(|id| id.starts_with(&group)).collect();
+    if kin.is_empty() {
+        "no rule has this id; `midwire rules` lists them".to_owned()
+    } else {
+        format!("no rule has this id; there are {}", kin.join(", "))
+    }
 }
 
 fn era(text: &str) -> Result<Era, String> {
@@ -195,7 +193,7 @@ mod tests {
     #[test]
     fn an_unknown_rule_is_answered_with_its_kin() {
         assert!(rule("CAN-5").unwrap_err().contains("CAN-05"));
-        assert!(rule("nonsense").unwrap_err().contains("ids look like"));
+        assert!(rule("nonsense").unwrap_err().contains("`midwire rules`"));
         assert!(!rule("").unwrap_err().contains("there are"));
     }
 }
