@@ -166,12 +166,14 @@ impl Judge {
     /// Judges what the model noticed in the event folded last. O(1) for each thing noticed.
     pub fn look(&mut self, model: &Model) {
         let policy = Arc::clone(&self.policy);
-        for seen in model.seen() {
+        for (nth, seen) in model.seen().iter().enumerate() {
             let case = Case::new(model, &policy, seen);
+            if nth == 0 {
+                self.book.wait(&case, &mut self.findings);
+            }
             self.book.look(&case, &mut self.findings);
             first::framing::look(&case, self);
             first::pairing::look(&case, self);
-            first::cancel::look(&case, self);
             first::progress::look(&case, self);
             first::subscription::look(&case, self);
             first::ends::look(&case, self);

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use midwire::model::Model;
-use midwire::rules::{Finding, Judge, Severity};
+use midwire::model::{Model, RowKind};
+use midwire::rules::{Blame, Finding, Judge, Severity};
 use midwire::trace::Recording;
 use serde_json::Value;
 
@@ -39,13 +39,15 @@ const HINTS: &[(&str, &[&str])] = &[
     ("SSE-06", &["reply-lost"]),
     ("SSE-10", &["sse-unterminated"]),
     ("CAN-01", &["cancel-unknown-id"]),
+    ("CAN-02", &["id-type-changed"]),
+    ("CAN-04", &["race"]),
     ("CAN-05", &["reply-after-cancel"]),
     ("CAN-06", &["cancel-ignored"]),
     ("CAN-07", &["cancel-not-allowed"]),
     ("CAN-10", &["cancel-wrong-channel"]),
     ("CAN-13", &["cancel-not-allowed"]),
+    ("CAN-14", &["task-cancel-wrong-way"]),
     ("CAN-15", &["task-cancel-wrong-way"]),
-    ("CAN-17", &["reply-after-cancel"]),
     ("PRG-01", &["progress-unknown-token"]),
     ("PRG-02", &["progress-after-end"]),
     ("PRG-03", &["progress-not-increasing"]),
@@ -120,13 +122,25 @@ impl Case {
     }
 }
 
-/// The words of the cases for a finding. An id used again is another thing while it is open.
+/// The words of the cases for a finding. An id used again is another thing while it is open, what
+/// comes after a cancel is another thing when it is the answer, and so is a cancel of the other side's
+/// request by whom it is.
 fn hints(case: &Case, finding: &Finding) -> Vec<&'static str> {
     if finding.rule == "RPC-07" {
         let mut calls = finding.calls.iter().map(|idx| case.model.call(*idx).unwrap());
         let (again, before) = (calls.next().unwrap(), calls.next().unwrap());
         let in_flight = before.ended.is_none_or(|ended| ended > again.started);
         return vec![if in_flight { "id-in-flight-twice" } else { "id-reused-in-session" }];
+    }
+    match (finding.rule, finding.blame) {
+        ("CAN-11" | "CAN-17", _) => {
+            let rows = case.model.rows().iter().filter(|row| finding.evidence.contains(&row.n));
+            let is_answer = rows.clone().any(|row| matches!(row.kind, RowKind::Result | RowKind::Error));
+            return vec![if is_answer { "reply-after-cancel" } else { "cancel-ignored" }];
+        }
+        ("CAN-16", Blame::Client) => return vec!["cancel-unknown-id"],
+        ("CAN-16", _) => return vec!["cancel-not-allowed"],
+        _ => {}
     }
     HINTS.iter().filter(|(rule, _)| *rule == finding.rule).flat_map(|(_, hints)| *hints).copied().collect()
 }

@@ -34,12 +34,19 @@ pub(super) enum On {
     ErrorOf(&'static str),
     /// Something the model noticed.
     Sight(SightKind),
+    /// Time has passed: once for each event, of whatever era, and at the end of the recording. It
+    /// calls [`Look::wait`].
+    Clock,
 }
 
 /// A rule's test. Closures with memory of their own are rules too.
 pub(super) trait Look: Send {
     /// Looks at one thing that was noticed; what is wrong is said to `out`.
     fn look(&mut self, case: &Case<'_>, out: &mut Out<'_>);
+
+    /// Looks at the time, for rules that wait: what is due is said about its own call, by
+    /// [`Out::about`]. The case is whatever was noticed first.
+    fn wait(&mut self, _case: &Case<'_>, _out: &mut Out<'_>) {}
 }
 
 impl<F: FnMut(&Case<'_>, &mut Out<'_>) + Send> Look for F {
@@ -64,6 +71,7 @@ pub(super) struct Book {
     result: Table,
     error: Table,
     sights: Vec<Vec<usize>>,
+    clock: Vec<usize>,
 }
 
 /// Rules of one kind of message: for every method, and for single ones.
@@ -101,6 +109,7 @@ impl Default for Book {
             result: Table::default(),
             error: Table::default(),
             sights: Vec::new(),
+            clock: Vec::new(),
         };
         for rules in [
             auth::rules,
@@ -160,6 +169,7 @@ impl Book {
                 On::ResultOf(method) => self.result.add(method, rule),
                 On::Error => self.error.all.push(rule),
                 On::ErrorOf(method) => self.error.add(method, rule),
+                On::Clock => self.clock.push(rule),
                 On::Sight(kind) => {
                     let at = *kind as usize;
                     if self.sights.len() <= at {
@@ -179,9 +189,17 @@ impl Book {
         self.rules.iter().map(|rule| rule.entry.id)
     }
 
+    /// Lets the rules that wait look at the time.
+    pub(super) fn wait(&mut self, case: &Case<'_>, findings: &mut Findings) {
+        for at in &self.clock {
+            let Some(rule) = self.rules.get_mut(*at) else { continue };
+            rule.look.wait(case, &mut Out { entry: rule.entry, findings });
+        }
+    }
+
     /// Shows a thing noticed to every rule that it concerns.
     pub(super) fn look(&mut self, case: &Case<'_>, findings: &mut Findings) {
-        let Book { rules, message, request, notification, result, error, sights } = self;
+        let Book { rules, message, request, notification, result, error, sights, .. } = self;
         let mut show = |concerned: &[usize]| {
             for at in concerned {
                 let Some(rule) = rules.get_mut(*at) else { continue };

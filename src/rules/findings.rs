@@ -82,6 +82,12 @@ impl Out<'_> {
         Draft::new(case, self.entry)
     }
 
+    /// Begins a finding about a call that is not the one looked at: blamed on its sender, with its
+    /// request as evidence. Nothing comes of it where the rule is not for the call's era.
+    pub(super) fn about(&self, model: &Model, idx: CallIdx) -> Draft {
+        Draft::about(model, self.entry, idx)
+    }
+
     /// Says a finding as [`Out::draft`] begins it. Returns its position.
     pub(super) fn say(&mut self, case: &Case<'_>, sentence: impl Into<String>) -> Option<usize> {
         self.draft(case).say(self, sentence)
@@ -94,13 +100,33 @@ impl Out<'_> {
     }
 }
 
+/// The side that a direction comes from.
+fn sender(dir: Option<Dir>) -> Blame {
+    match dir {
+        Some(Dir::C2s) => Blame::Client,
+        Some(Dir::S2c | Dir::Stderr) => Blame::Server,
+        _ => Blame::Unknown,
+    }
+}
+
 impl Draft {
+    fn about(model: &Model, entry: &'static Entry, idx: CallIdx) -> Draft {
+        let call = model.call(idx);
+        Draft {
+            entry,
+            severity: entry.severity,
+            era: call.and_then(|call| call.era),
+            blame: sender(call.map(|call| call.sender)),
+            scope: call.map_or(ScopeIdx(0), |call| call.scope),
+            calls: vec![idx],
+            ids: Vec::new(),
+            evidence: call.and_then(|call| number(model, call.row)).into_iter().collect(),
+            cause: None,
+            is_silent: call.is_none_or(|call| call.is_injected || !entry.applies(call.era, call.transport)),
+        }
+    }
+
     pub(super) fn new(case: &Case<'_>, entry: &'static Entry) -> Draft {
-        let blame = match case.row().map(|row| row.dir) {
-            Some(Dir::C2s) => Blame::Client,
-            Some(Dir::S2c | Dir::Stderr) => Blame::Server,
-            _ => Blame::Unknown,
-        };
         let mut evidence = Vec::new();
         if let Some(idx) = case.seen.call {
             evidence.extend(case.model.call(idx).and_then(|call| number(case.model, call.row)));
@@ -110,7 +136,7 @@ impl Draft {
             entry,
             severity: entry.severity,
             era: case.era(),
-            blame,
+            blame: sender(case.row().map(|row| row.dir)),
             scope: case.seen.scope,
             calls: case.seen.call.into_iter().collect(),
             ids: Vec::new(),

@@ -1,6 +1,5 @@
 //! Rules that are not yet objects of their own.
 
-pub(super) mod cancel;
 pub(super) mod ends;
 pub(super) mod framing;
 pub(super) mod pairing;

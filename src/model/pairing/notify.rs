@@ -100,14 +100,18 @@ impl Model {
     fn cancel(&mut self, at: At, said: &Said<'_>, method: Name) -> RowIdx {
         let named = said.request_id.as_ref();
         let found = named.and_then(|id| self.find_call(at.scope, at.dir, id));
-        // A modern server's cancel names the client's listen.
+        // A modern server's cancel names the client's listen; several clients may use one id.
         let by_server = match (found, at.dir, named) {
-            (None, Dir::S2c, Some(id)) => self.find_call(at.scope, Dir::C2s, id),
+            (None, Dir::S2c, Some(id)) => self
+                .find_on_stream(at, |call| call.sender == Dir::C2s && call.id == *id)
+                .or_else(|| self.find_call(at.scope, Dir::C2s, id)),
             _ => None,
         };
         let meant = found.or(by_server);
-        let era =
-            at.era.or_else(|| meant.and_then(|idx| self.call(idx)?.era)).or_else(|| self.channel_era(at));
+        let era = at.era.or_else(|| said.era()).or_else(|| match meant.and_then(|idx| self.call(idx)) {
+            Some(call) if call.era.is_some() || at.transport == Transport::Http => call.era,
+            _ => self.channel_era(at),
+        });
         let detail = said.reason.as_deref().and_then(|text| self.names.detail(text));
         let row = self.push_row(at, RowKind::Cancelled, Some(method), detail, meant);
         self.set_row_era(row, era);

@@ -1,5 +1,5 @@
 //! Ids: every answer to its request, every request its own id
-//! (RPC-05..10, RPC-24, RPC-27, CAN-12, REL-19).
+//! (RPC-05..10, RPC-24, RPC-27, REL-19).
 
 use crate::event::Dir;
 use crate::model::{CallIdx, CallState, ScopeIdx, Sight};
@@ -88,28 +88,12 @@ fn id_again(case: &Case<'_>, judge: &mut Judge, earlier: CallIdx) {
     if before.is_injected {
         return;
     }
-    if !case.era().is_some_and(Era::is_modern) {
-        let sentence = format!("{} has the id that {} had before", case.subject(), case.name(earlier));
-        if let Some(draft) = case.draft("RPC-07") {
-            within_session(case, draft).and_call(case.model, earlier).find(case, judge, sentence);
-        }
+    if case.era().is_some_and(Era::is_modern) {
         return;
     }
-    let is_http = before.stream.is_some();
-    if !before.state.is_unanswered()
-        || before.after.late_answers > 0
-        || (is_http && !is_one_client(case, earlier))
-    {
-        return;
-    }
-    let sentence = format!(
-        "{} has the id of {}, which was {} and never answered",
-        case.subject(),
-        case.name(earlier),
-        before.state.as_str()
-    );
-    if let Some(draft) = case.draft("CAN-12") {
-        draft.and_call(case.model, earlier).find(case, judge, sentence);
+    let sentence = format!("{} has the id that {} had before", case.subject(), case.name(earlier));
+    if let Some(draft) = case.draft("RPC-07") {
+        within_session(case, draft).and_call(case.model, earlier).find(case, judge, sentence);
     }
 }
 
