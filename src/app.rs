@@ -3,6 +3,7 @@
 pub mod check;
 pub mod demo;
 pub mod log;
+pub mod policy;
 pub mod session;
 pub mod taps;
 pub mod viewer;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
+use crate::machine::policy::Policy;
 use crate::model::Model;
 use crate::report::{self, Checked, Lines, Report, Unread};
 use crate::rules::Judge;
@@ -16,6 +17,8 @@ use crate::trace::{Ending, Faults, Recording};
 pub struct Options {
     /// The era that every message is taken to be of; `None`: as the messages say.
     pub era: Option<Era>,
+    /// What is agreed outside the wire.
+    pub policy: Policy,
     /// What is told.
     pub report: report::Options,
 }
@@ -47,7 +50,8 @@ fn read(path: &Path, options: &Options) -> anyhow::Result<(Report, Faults)> {
         Recording::open(path)?
     };
     let mut model = options.era.map_or_else(Model::new, Model::with_era);
-    let (mut judge, mut lines) = (Judge::new(), Lines::default());
+    model.set_grace(options.policy.limits.grace);
+    let (mut judge, mut lines) = (Judge::with_policy(options.policy.clone()), Lines::default());
     let mut event_idx = 0;
     while let Some((event, _)) = recording.next()? {
         model.fold(&event, event_idx);

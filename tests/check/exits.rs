@@ -58,3 +58,25 @@ fn wrong_usage_says_what_would_be_right() {
         assert!(output.stdout.is_empty(), "{args:?}");
     }
 }
+
+#[test]
+fn a_policy_changes_what_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("[limits]\ngrace_ms = 8000\n", 1, ""),
+        ("[limits]\ngrace_ms = 9000\n", 0, ""),
+        ("[limits]\n\ngrace = 9000\n", 2, "policy.toml:3: unknown field `grace`"),
+        ("[limits\n", 2, "policy.toml:1: "),
+    ];
+    for (text, code, said) in cases {
+        let path = folder.path().join("policy.toml");
+        std::fs::write(&path, text).unwrap();
+        let output = check(&["--policy", path.to_str().unwrap(), "-"], LATE);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{text}: {stderr}");
+        assert!(stderr.contains(said) && stderr.lines().count() <= 1, "{stderr}");
+    }
+    let output = check(&["--policy", "no/such/file", "-"], LATE);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("docs/policy.md"));
+}

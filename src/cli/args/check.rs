@@ -15,6 +15,7 @@ Examples:
   midwire check session.mw.jsonl
   midwire check --format junit --fail-on error *.mw.jsonl > midwire.xml
   midwire check --ignore SUB-14 --max-duration 30s --max-in-flight 8 session.mw.jsonl
+  midwire check --era 2025-11-25 --policy policy.toml session.mw.jsonl
   zstdcat old.mw.jsonl.zst | midwire check -
 
 Errors and warnings fail, hints inform; a budget that is exceeded always fails.
@@ -39,6 +40,9 @@ pub(in crate::cli) struct CheckArgs {
     /// Judge every message by this revision, whatever it says itself
     #[arg(long, value_name = "ERA", value_parser = era)]
     pub(in crate::cli) era: Option<Era>,
+    /// What is agreed outside the wire: clocks of clients, contracts of tools (docs/policy.md)
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) policy: Option<PathBuf>,
     /// Longest time that a call may take, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = span)]
     max_duration: Option<Ms>,
