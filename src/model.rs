@@ -25,6 +25,7 @@ pub mod flow;
 mod fold;
 mod group;
 mod http;
+pub mod listed;
 mod message;
 mod names;
 mod overview;
@@ -41,6 +42,7 @@ pub use clocks::{Basis, Clock, Clocks, Cut};
 pub use content::{Content, Message};
 pub use flow::{Flow, FlowIdx};
 pub use http::Exchange;
+pub use listed::{Definition, ListKind, Listed, Viewer, Walk};
 pub use message::Kinds;
 pub use overview::{Capture, Counts, Overview};
 pub use race::{Lateness, Race, Reason, Signal, Verdict};
@@ -117,6 +119,7 @@ pub struct Model {
     seen: Vec<Seen>,
     messages: Vec<Message>,
     tasks: tasks::Tasks,
+    lists: listed::Lists,
     /// What the requests of the calls hold that the event folded last has ended.
     ended: Vec<(CallIdx, Content)>,
 }
@@ -154,6 +157,7 @@ impl Model {
             seen: Vec::new(),
             messages: Vec::new(),
             tasks: tasks::Tasks::default(),
+            lists: listed::Lists::default(),
             ended: Vec::new(),
         }
     }

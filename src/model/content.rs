@@ -29,6 +29,16 @@ impl Content {
         positions.map(|position| Content { document: Arc::clone(&self.document), position }).collect()
     }
 
+    /// The value at a position in the text of the frame.
+    pub(super) fn value_at(&self, position: u32) -> Option<Value<'_>> {
+        self.document.at(position)
+    }
+
+    /// Bytes of its text.
+    pub(super) fn len(&self) -> usize {
+        self.value().raw().len()
+    }
+
     /// The message as a JSON value.
     #[must_use]
     pub fn value(&self) -> Value<'_> {

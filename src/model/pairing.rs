@@ -52,6 +52,7 @@ impl Model {
         let (method, call) = self.row(row).map_or((None, None), |row| (row.method, row.call));
         if let Some(content) = &content {
             self.note_capabilities(kind, call, content);
+            self.note_lists(at, kind, row, content);
         }
         self.messages.push(Message { row, kind, method, content });
         self.note_task(at, row, call);
