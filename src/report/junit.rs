@@ -120,8 +120,9 @@ fn write_unread(unread: &Unread, out: &mut String) {
 
 /// The name of a recording as a class. Jenkins takes what stands before the last dot for a package.
 fn class(trace: &str) -> String {
-    let plain = trace.strip_suffix(".zst").unwrap_or(trace);
-    plain.strip_suffix(".mw.jsonl").unwrap_or(plain).replace('.', "_")
+    let endings = [".zst", ".jsonl", ".mw"];
+    let plain = endings.iter().fold(trace, |name, ending| name.strip_suffix(ending).unwrap_or(name));
+    plain.replace('.', "_")
 }
 
 /// Text as XML 1.0 may hold it, in an element or an attribute.
@@ -163,8 +164,13 @@ mod tests {
 
     #[test]
     fn a_class_has_no_packages() {
-        let cases =
-            [("a/b.mw.jsonl", "a/b"), ("b.mw.jsonl.zst", "b"), ("../x.y.json", "__/x_y_json"), ("-", "-")];
+        let cases = [
+            ("a/b.mw.jsonl", "a/b"),
+            ("b.mw.jsonl.zst", "b"),
+            ("b.jsonl", "b"),
+            ("../x.y.json", "__/x_y_json"),
+            ("-", "-"),
+        ];
         for (trace, expected) in cases {
             assert_eq!(class(trace), expected);
         }

@@ -62,6 +62,7 @@ struct Rule {
     short_description: Text,
     help: Text,
     default_configuration: Value,
+    properties: Value,
 }
 
 #[derive(Serialize)]
@@ -70,17 +71,21 @@ struct Text {
 }
 
 fn rules(budget: Budget) -> Vec<Rule> {
-    let rule = |id, text, help, severity| Rule {
+    let rule = |id, text, help, severity, properties| Rule {
         id,
         short_description: Text { text },
         help: Text { text: help },
         default_configuration: json!({ "level": level(severity) }),
+        properties,
     };
-    let of_catalogue = catalogue::entries().iter();
-    let of_catalogue = of_catalogue.map(|entry| rule(entry.id, entry.rule, entry.remedy, entry.severity));
+    let of_catalogue = catalogue::entries().iter().map(|entry| {
+        let eras: Vec<_> = entry.eras.iter().map(Era::as_str).collect();
+        let properties = json!({ "eras": eras, "transports": entry.transports, "clause": entry.clause });
+        rule(entry.id, entry.rule, entry.remedy, entry.severity, properties)
+    });
     let budgets = budget.given().map(|name| {
         let text = Budget::rule_text(name);
-        rule(name, text, "Find out what takes the time, or raise the budget.", Severity::Error)
+        rule(name, text, "Find out what takes the time, or raise the budget.", Severity::Error, json!({}))
     });
     of_catalogue.chain(budgets).collect()
 }

@@ -11,15 +11,23 @@ const SHOWN: usize = 8;
 /// How far consequences are moved in at most, in steps. ours: deeper ones stay readable.
 const DEEPEST: usize = 8;
 
-/// The findings of each recording, causes before what follows from them, and a summary line.
+/// The findings of each recording, causes before what follows from them, and a line that sums up.
+/// With several, each with findings begins with its name, and the last line sums up all.
 #[must_use]
 pub fn text(checked: &Checked) -> String {
     let mut out = String::new();
+    let count = checked.reports.len();
     for report in &checked.reports {
+        if count > 1 && !report.items.is_empty() {
+            let _ = writeln!(out, "{}\n", harmless(report.title()));
+        }
         for (depth, item) in report.tree() {
             paragraph(item, depth, &mut out);
         }
         summary(report, &mut out);
+    }
+    if count > 1 {
+        let _ = writeln!(out, "{}: {}", plural(count, "recording"), checked.counted());
     }
     out
 }

@@ -23,7 +23,10 @@ fn what_is_no_recording_gets_one_clear_line() {
 #[test]
 fn one_that_cannot_be_read_does_not_hide_the_others() {
     let cases = [
-        ("text", &["warning CAN-05", "stdio-clean.mw.jsonl: clean"][..]),
+        (
+            "text",
+            &["standard input\n\nwarning CAN-05", "stdio-clean.mw.jsonl: clean", "2 recordings: 0 err"][..],
+        ),
         ("json", &["\"rule\": \"CAN-05\""]),
         ("junit", &["name=\"CAN-05 ", "name=\"nothing found\"", "no/such/file", "errors=\"1\""]),
         ("sarif", &["\"ruleId\": \"CAN-05\"", "\"executionSuccessful\": false", "no/such/file"]),

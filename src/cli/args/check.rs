@@ -58,7 +58,7 @@ pub(in crate::cli) enum Format {
     Text,
     /// One JSON array, described in docs/check.md
     Json,
-    /// `JUnit` XML, as GitLab and Jenkins read it
+    /// XML test report (junit), as GitLab and Jenkins read it
     Junit,
     /// SARIF 2.1.0, as code scanning reads it
     Sarif,
