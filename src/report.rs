@@ -14,6 +14,7 @@ mod rulebook;
 mod sarif;
 mod select;
 mod text;
+mod undecided;
 
 pub use budget::Budget;
 pub use harmless::harmless;
@@ -27,7 +28,8 @@ pub use select::{FailOn, Selection};
 pub use text::text;
 
 use crate::model::{Call, CallIdx, Capture, Counts, Model};
-use crate::rules::{Blame, Finding, Severity, catalogue};
+use crate::rules::undecided::Undecided;
+use crate::rules::{Blame, Finding, Judge, Severity, catalogue};
 use crate::spec::era::Era;
 
 /// What is told, and what of it makes a check fail.
@@ -39,6 +41,8 @@ pub struct Options {
     pub fail_on: FailOn,
     /// The user's own limits.
     pub budget: Budget,
+    /// Tell also which rules could not be decided.
+    pub undecided: bool,
 }
 
 /// Several recordings, judged.
@@ -48,6 +52,8 @@ pub struct Checked {
     pub reports: Vec<Report>,
     /// Those that could not.
     pub unread: Vec<Unread>,
+    /// It is told which rules could not be decided.
+    pub tells_undecided: bool,
 }
 
 /// A recording that could not be read.
@@ -70,6 +76,8 @@ pub struct Report {
     pub capture: Capture,
     /// What is told, in the order it was found; budgets last.
     pub items: Vec<Item>,
+    /// The rules that could not be decided, where that is told.
+    pub undecided: Vec<Undecided>,
     /// Where its events stand in its files.
     pub lines: Lines,
 }
@@ -105,13 +113,8 @@ impl Report {
     /// Puts what was found in a recording into words. Findings of rules that are not told are left
     /// out; what followed from one of them then follows from what that one followed from.
     #[must_use]
-    pub fn new(
-        trace: String,
-        model: &Model,
-        findings: &[Finding],
-        options: &Options,
-        lines: Lines,
-    ) -> Report {
+    pub fn new(trace: String, model: &Model, judge: &Judge, options: &Options, lines: Lines) -> Report {
+        let findings = judge.findings();
         let positions = select::positions(findings, &options.selection);
         let told = findings.iter().zip(&positions).filter(|(_, position)| position.is_some());
         let item = |(finding, _): (&Finding, _)| {
@@ -119,8 +122,10 @@ impl Report {
             Item::new(model, finding, select::cause(finding, findings, &positions), fails)
         };
         let items = told.map(item).chain(options.budget.exceeded(model)).collect();
+        let mut undecided = if options.undecided { judge.undecided(model) } else { Vec::new() };
+        undecided.retain(|one| options.selection.has(one.rule));
         let overview = model.overview();
-        Report { trace, counts: overview.counts, capture: overview.capture, items, lines }
+        Report { trace, counts: overview.counts, capture: overview.capture, items, undecided, lines }
     }
 
     /// What a person calls it.
@@ -200,15 +205,15 @@ impl Item {
         }
     }
 
-    /// The rule itself, in one sentence.
-    fn rule_text(&self) -> &'static str {
-        catalogue::find(self.rule).map_or_else(|| Budget::rule_text(self.rule), |entry| entry.rule)
-    }
-
     /// The era in words.
     fn era_text(&self) -> &'static str {
         self.era.map_or("era not known", Era::as_str)
     }
+}
+
+/// A rule of the catalogue or a budget, in one sentence.
+fn rule_text(rule: &str) -> &'static str {
+    catalogue::find(rule).map_or_else(|| Budget::rule_text(rule), |entry| entry.rule)
 }
 
 /// Ids of calls as JSON, and the calls by method and target, each once.

@@ -18,6 +18,7 @@ mod causes;
 pub mod example;
 mod findings;
 mod first;
+pub mod undecided;
 
 mod auth;
 mod caching;

@@ -26,7 +26,7 @@ pub struct Options {
 /// Reads every recording to its end and judges it; `-` is standard input. One that cannot be read
 /// does not keep the others from being judged. `tell` is given what the reader of each passed over.
 pub fn check(paths: &[PathBuf], options: &Options, mut tell: impl FnMut(&str, &Faults)) -> Checked {
-    let mut checked = Checked::default();
+    let mut checked = Checked { tells_undecided: options.report.undecided, ..Checked::default() };
     for path in paths {
         match read(path, options) {
             Ok((report, faults)) => {
@@ -70,6 +70,6 @@ fn read(path: &Path, options: &Options) -> anyhow::Result<(Report, Faults)> {
         model.cut();
         judge.look(&model);
     }
-    let report = Report::new(name, &model, judge.findings(), &options.report, lines);
+    let report = Report::new(name, &model, &judge, &options.report, lines);
     Ok((report, recording.faults().clone()))
 }

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::harmless::steers;
-use super::{Checked, Item};
+use super::undecided::reason;
+use super::{Checked, Item, Report};
 use crate::spec::era::Era;
 
 #[derive(Serialize)]
@@ -23,8 +24,23 @@ struct OneFinding<'a> {
     caused_by: Option<usize>,
 }
 
+#[derive(Serialize)]
+struct Both<'a> {
+    findings: Vec<OneFinding<'a>>,
+    undecided: Vec<OneUndecided<'a>>,
+}
+
+#[derive(Serialize)]
+struct OneUndecided<'a> {
+    trace: &'a str,
+    rule: &'static str,
+    needs: Vec<&'static str>,
+    reason: String,
+}
+
 /// The findings of all recordings as one JSON array, with a newline at its end. `caused_by` is a
-/// position in this array, from 0.
+/// position in this array, from 0. Where it is told which rules could not be decided: an object that
+/// holds this array and another.
 #[must_use]
 pub fn json(checked: &Checked) -> String {
     let mut findings = Vec::new();
@@ -32,7 +48,20 @@ pub fn json(checked: &Checked) -> String {
         let before = findings.len();
         findings.extend(report.items.iter().map(|item| one_finding(&report.trace, item, before)));
     }
-    written(&findings)
+    if !checked.tells_undecided {
+        return written(&findings);
+    }
+    let undecided = checked.reports.iter().flat_map(undecided).collect();
+    written(&Both { findings, undecided })
+}
+
+fn undecided(report: &Report) -> impl Iterator<Item = OneUndecided<'_>> {
+    report.undecided.iter().map(|one| OneUndecided {
+        trace: &report.trace,
+        rule: one.rule,
+        needs: one.lacks.iter().map(|need| need.as_str()).collect(),
+        reason: reason(one),
+    })
 }
 
 /// Pretty JSON in which nothing steers a terminal, with a newline at its end.

@@ -6,19 +6,22 @@
 
 use std::fmt::Write as _;
 
-use super::{Checked, Item, Report, Unread, harmless};
+use super::undecided::reason;
+use super::{Checked, Item, Report, Unread, harmless, rule_text};
+use crate::rules::undecided::Undecided;
 
 /// All recordings as one XML document.
 #[must_use]
 pub fn junit(checked: &Checked) -> String {
     let suites: Vec<Suite<'_>> = checked.reports.iter().map(suite).collect();
-    let tests = suites.iter().map(|suite| suite.cases.len()).sum::<usize>() + checked.unread.len();
+    let tests = suites.iter().map(Suite::tests).sum::<usize>() + checked.unread.len();
     let failures: usize = suites.iter().map(Suite::failures).sum();
+    let skipped: usize = suites.iter().map(|suite| suite.undecided.len()).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let errors = checked.unread.len();
     let _ = writeln!(
         out,
-        r#"<testsuites name="midwire check" tests="{tests}" failures="{failures}" errors="{errors}">"#
+        r#"<testsuites name="midwire check" tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}">"#
     );
     for suite in &suites {
         write_suite(suite, &mut out);
@@ -34,9 +37,14 @@ struct Suite<'a> {
     trace: &'a str,
     /// The findings of each rule, in the order of the first ones.
     cases: Vec<Vec<&'a Item>>,
+    undecided: &'a [Undecided],
 }
 
 impl Suite<'_> {
+    fn tests(&self) -> usize {
+        self.cases.len() + self.undecided.len()
+    }
+
     fn failures(&self) -> usize {
         self.cases.iter().filter(|items| items.iter().any(|item| item.fails)).count()
     }
@@ -54,25 +62,28 @@ fn suite(report: &Report) -> Suite<'_> {
     if cases.is_empty() {
         cases.push(Vec::new());
     }
-    Suite { trace: &report.trace, cases }
+    Suite { trace: &report.trace, cases, undecided: &report.undecided }
 }
 
 fn write_suite(suite: &Suite<'_>, out: &mut String) {
-    let (tests, failures) = (suite.cases.len(), suite.failures());
+    let (tests, failures, skipped) = (suite.tests(), suite.failures(), suite.undecided.len());
     let name = xml(suite.trace);
-    let _ = writeln!(out, r#"  <testsuite name="{name}" tests="{tests}" failures="{failures}" errors="0">"#);
+    let _ = writeln!(
+        out,
+        r#"  <testsuite name="{name}" tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}">"#
+    );
     for items in &suite.cases {
         write_case(suite.trace, items, out);
+    }
+    for one in suite.undecided {
+        write_undecided(suite.trace, one, out);
     }
     out.push_str("  </testsuite>\n");
 }
 
 fn write_case(trace: &str, items: &[&Item], out: &mut String) {
-    let name = items
-        .first()
-        .map_or_else(|| "nothing found".to_owned(), |first| format!("{} {}", first.rule, first.rule_text()));
-    let (class, file, name) = (xml(&class(trace)), xml(trace), xml(&name));
-    let _ = write!(out, r#"    <testcase classname="{class}" name="{name}" file="{file}""#);
+    let name = items.first().map_or_else(|| "nothing found".to_owned(), |first| case_name(first.rule));
+    begin_case(trace, &name, out);
     let Some(first) = items.iter().find(|item| item.fails).or(items.first()) else {
         out.push_str("/>\n");
         return;
@@ -86,6 +97,22 @@ fn write_case(trace: &str, items: &[&Item], out: &mut String) {
         let _ = writeln!(out, "      <system-out>{body}</system-out>");
     }
     out.push_str("    </testcase>\n");
+}
+
+fn case_name(rule: &str) -> String {
+    format!("{rule} {}", rule_text(rule))
+}
+
+/// Begins the tag of a case.
+fn begin_case(trace: &str, name: &str, out: &mut String) {
+    let (class, file, name) = (xml(&class(trace)), xml(trace), xml(name));
+    let _ = write!(out, r#"    <testcase classname="{class}" name="{name}" file="{file}""#);
+}
+
+fn write_undecided(trace: &str, one: &Undecided, out: &mut String) {
+    begin_case(trace, &case_name(one.rule), out);
+    let reason = xml(&reason(one));
+    let _ = write!(out, ">\n      <skipped message=\"{reason}\"/>\n    </testcase>\n");
 }
 
 fn told(item: &Item) -> String {
@@ -105,17 +132,11 @@ fn told(item: &Item) -> String {
 }
 
 fn write_unread(unread: &Unread, out: &mut String) {
-    let (name, class) = (xml(&unread.trace), xml(&class(&unread.trace)));
-    let reason = xml(&unread.reason);
-    let _ = write!(
-        out,
-        r#"  <testsuite name="{name}" tests="1" failures="0" errors="1">
-    <testcase classname="{class}" name="the recording is read" file="{name}">
-      <error message="{reason}" type="unreadable"/>
-    </testcase>
-  </testsuite>
-"#
-    );
+    let (name, reason) = (xml(&unread.trace), xml(&unread.reason));
+    let _ = writeln!(out, r#"  <testsuite name="{name}" tests="1" failures="0" errors="1" skipped="0">"#);
+    begin_case(&unread.trace, "the recording is read", out);
+    let _ = write!(out, ">\n      <error message=\"{reason}\" type=\"unreadable\"/>\n    </testcase>\n");
+    out.push_str("  </testsuite>\n");
 }
 
 /// The name of a recording as a class. Jenkins takes what stands before the last dot for a package.

@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use super::text::contents;
-use super::{Checked, Item, Report, harmless, plural};
+use super::undecided::by_need;
+use super::{Checked, Item, Report, harmless, plural, rule_text};
 use crate::rules::Severity;
 
 /// Length at which no more findings are added, in bytes. Comments on GitHub end at 65,536 characters.
@@ -39,6 +40,9 @@ pub fn markdown(checked: &Checked) -> String {
         let _ = writeln!(out, "\n{more}: `midwire check` on the recording tells them all.");
     }
     what_to_do(&remedies, &mut out);
+    for report in checked.reports.iter().filter(|report| !report.undecided.is_empty()) {
+        not_decidable(report, &mut out);
+    }
     out
 }
 
@@ -101,7 +105,19 @@ fn what_to_do(remedies: &[&Item], out: &mut String) {
     }
     out.push_str("\n<details><summary>The rules, and what to do</summary>\n\n");
     for item in remedies {
-        let _ = writeln!(out, "- **{}** {} *{}*", item.rule, plain(item.rule_text()), plain(item.remedy));
+        let _ = writeln!(out, "- **{}** {} *{}*", item.rule, plain(rule_text(item.rule)), plain(item.remedy));
+    }
+    out.push_str("\n</details>\n");
+}
+
+fn not_decidable(report: &Report, out: &mut String) {
+    if out.len() >= LIMIT_BYTES {
+        return;
+    }
+    let title = plain(report.title());
+    let _ = writeln!(out, "\n<details><summary>Not decidable in {title}</summary>\n");
+    for (need, rules) in by_need(&report.undecided) {
+        let _ = writeln!(out, "- without {}: {}", need.words(), rules.join(", "));
     }
     out.push_str("\n</details>\n");
 }

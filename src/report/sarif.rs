@@ -8,7 +8,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Budget, Checked, Item, Report, Unread, harmless, json::written};
+use super::json::written;
+use super::undecided::reason;
+use super::{Budget, Checked, Item, Report, Unread, harmless};
+use crate::rules::undecided::Undecided;
 use crate::rules::{Severity, catalogue};
 use crate::spec::era::Era;
 
@@ -24,6 +27,7 @@ pub fn sarif(checked: &Checked, budget: Budget) -> String {
         let before = results.len();
         let mut seen = HashMap::new();
         results.extend(report.items.iter().map(|item| result(report, item, &rules, before, &mut seen)));
+        results.extend(report.undecided.iter().map(|one| open_result(report, one, &rules)));
     }
     let driver = Driver {
         name: "midwire",
@@ -117,7 +121,8 @@ fn result(report: &Report, item: &Item, rules: &[Rule], before: usize, seen: &mu
         .collect();
     json!({
         "ruleId": item.rule,
-        "ruleIndex": rules.iter().position(|rule| rule.id == item.rule),
+        "ruleIndex": index(rules, item.rule),
+        "kind": "fail",
         "level": level(item.severity),
         "message": { "text": format!("{}.", harmless(&item.message)) },
         "locations": [location(report, main)],
@@ -129,6 +134,22 @@ fn result(report: &Report, item: &Item, rules: &[Rule], before: usize, seen: &mu
             "causedBy": item.caused_by.map(|cause| cause.saturating_add(before)),
         },
     })
+}
+
+/// A rule that could not be decided.
+fn open_result(report: &Report, one: &Undecided, rules: &[Rule]) -> Value {
+    json!({
+        "ruleId": one.rule,
+        "ruleIndex": index(rules, one.rule),
+        "kind": "open",
+        "level": "none",
+        "message": { "text": reason(one) },
+        "locations": [location(report, None)],
+    })
+}
+
+fn index(rules: &[Rule], id: &str) -> Option<usize> {
+    rules.iter().position(|rule| rule.id == id)
 }
 
 /// The line of an event, or the recording as a whole.

@@ -14,11 +14,11 @@ fn report(script: &Script, options: &Options) -> Report {
         model.fold(event, u32::try_from(idx).unwrap());
         judge.look(&model);
     }
-    Report::new("a\u{1b}.jsonl".to_owned(), &model, judge.findings(), options, Lines::default())
+    Report::new("a\u{1b}.jsonl".to_owned(), &model, &judge, options, Lines::default())
 }
 
 fn checked(script: &Script) -> Checked {
-    Checked { reports: vec![report(script, &Options::default())], unread: Vec::new() }
+    Checked { reports: vec![report(script, &Options::default())], ..Checked::default() }
 }
 
 /// A stray answer, and a call that is therefore never answered.
@@ -63,7 +63,7 @@ fn a_clean_recording_is_one_line() {
 #[test]
 fn json_keeps_the_type_of_ids_and_links_causes_within_the_one_array() {
     let report = report(&faulty(), &Options::default());
-    let text = as_json(&Checked { reports: vec![report.clone(), report], unread: Vec::new() });
+    let text = as_json(&Checked { reports: vec![report.clone(), report], ..Checked::default() });
     assert!(text.contains(r"a\u001b.jsonl"));
     let findings: serde_json::Value = serde_json::from_str(&text).unwrap();
     let of = |member: &str| -> Vec<_> { (0..4).map(|at| findings[at][member].clone()).collect() };
@@ -106,7 +106,7 @@ fn what_is_told_and_what_fails_is_the_users_choice() {
         (only(&[], &[]), fail(None, &[]), &[("RPC-08", None, false), ("REL-11", Some(0), false)]),
     ];
     for (selection, fail_on, expected) in cases {
-        let options = Options { selection, fail_on, budget: Budget::default() };
+        let options = Options { selection, fail_on, ..Options::default() };
         let report = report(&faulty(), &options);
         let told: Vec<Told> =
             report.items.iter().map(|item| (item.rule, item.caused_by, item.fails)).collect();
@@ -186,7 +186,7 @@ fn what_exceeds_a_budget_is_told_with_its_calls_and_events() {
     ];
     for (budget, expected) in cases {
         let selection = Selection { only: vec!["CAN-05"], ignored: Vec::new() };
-        let report = report(&busy(), &Options { selection, fail_on: FailOn::default(), budget });
+        let report = report(&busy(), &Options { selection, budget, ..Options::default() });
         let told: Vec<_> = report
             .items
             .iter()

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Checked, Item, Report, counted, harmless, plural};
+use super::undecided::by_need;
+use super::{Checked, Item, Report, counted, harmless, plural, rule_text};
 use crate::model::Capture;
 
 /// Event numbers shown of one finding.
@@ -25,6 +26,9 @@ pub fn text(checked: &Checked) -> String {
             paragraph(item, depth, &mut out);
         }
         summary(report, &mut out);
+        if checked.tells_undecided {
+            not_decidable(report, &mut out);
+        }
     }
     if count > 1 {
         let _ = writeln!(out, "{}: {}", plural(count, "recording"), checked.counted());
@@ -43,7 +47,7 @@ fn paragraph(item: &Item, depth: usize, out: &mut String) {
         item.blame.as_str(),
         harmless(&item.message)
     );
-    let _ = writeln!(out, "{indent}  rule: {}", item.rule_text());
+    let _ = writeln!(out, "{indent}  rule: {}", rule_text(item.rule));
     let _ = writeln!(out, "{indent}  evidence: {}", evidence(&item.evidence));
     let _ = writeln!(out, "{indent}  what to do: {}\n", item.remedy);
 }
@@ -70,6 +74,15 @@ fn summary(report: &Report, out: &mut String) {
         out.push_str("; the recording was cut off");
     }
     out.push('\n');
+}
+
+fn not_decidable(report: &Report, out: &mut String) {
+    if report.undecided.is_empty() {
+        out.push_str("  every rule that holds for it could be decided\n");
+    }
+    for (need, rules) in by_need(&report.undecided) {
+        let _ = writeln!(out, "  not decidable without {}: {}", need.words(), rules.join(", "));
+    }
 }
 
 /// How much a recording holds.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::support::{CLEAN, HOSTILE, LATE, printed};
+use super::support::{CLEAN, HOSTILE, LATE, printed, without_beginning};
 
 const SCHEMA: &str = include_str!("../../docs/check.schema.json");
 const PAGE: &str = include_str!("../../docs/check.md");
@@ -67,6 +67,41 @@ fn json_holds_to_its_schema_and_its_page() {
 }
 
 #[test]
+fn what_could_not_be_decided_is_told_when_asked_for() {
+    let late = without_beginning(LATE);
+    let lacks_start = |both: &Value| {
+        both["undecided"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["needs"].as_array().unwrap().contains(&"full".into()))
+    };
+    let both = json(&["--format", "json", "--undecided", "-"], &late);
+    assert!(lacks_start(&both), "{both}");
+    assert!(!lacks_start(&json(&["--format", "json", "--undecided", "-"], LATE)));
+    assert_eq!(both["findings"], json(&["--format", "json", "-"], &late));
+    let page = PAGE.split("With `--undecided`").nth(1).unwrap();
+    for one in both["undecided"].as_array().unwrap() {
+        assert_eq!(one["trace"], "-");
+        assert!(one.as_object().unwrap().keys().all(|member| page.contains(&format!("\n| `{member}` |"))));
+        // A rule that is not told is not undecided either.
+        let rule = one["rule"].as_str().unwrap();
+        let without = json(&["--format", "json", "--undecided", "--ignore", rule, "-"], &late);
+        assert!(without["undecided"].as_array().unwrap().iter().all(|other| other["rule"] != rule));
+    }
+    let beginning = "a recording from the beginning of the channel";
+    for format in ["text", "junit", "sarif", "markdown"] {
+        let (with, without) = (
+            printed(&["--format", format, "--undecided", "-"], &late),
+            printed(&["--format", format, "-"], &late),
+        );
+        assert!(with.contains(beginning) && !without.contains(beginning), "{format}: {with}");
+    }
+    let told = printed(&["--undecided", "--rule", "RPC-03", "-"], LATE);
+    assert!(told.ends_with("every rule that holds for it could be decided\n"), "{told}");
+}
+
+#[test]
 fn subjects_keep_their_type() {
     let findings = json(&["--format", "json", "-"], HOSTILE);
     let of = |rule: &str| {
@@ -83,25 +118,25 @@ fn subjects_keep_their_type() {
 
 #[test]
 fn junit_is_xml_with_a_case_for_each_rule() {
-    let args = ["--format", "junit", "--fail-on", "error,REL-11", "no/<file>", "-", CLEAN];
+    let args = ["--format", "junit", "--undecided", "--fail-on", "error,REL-11", "no/<file>", "-", CLEAN];
     let text = printed(&args, HOSTILE);
     let document = roxmltree::Document::parse(&text).unwrap();
     let root = document.root_element();
     let counts = |node: &roxmltree::Node<'_, '_>| {
-        let count = |name| node.attribute(name).unwrap().parse::<usize>().unwrap();
-        [count("tests"), count("failures"), count("errors")]
+        ["tests", "failures", "errors", "skipped"]
+            .map(|name| node.attribute(name).unwrap().parse::<usize>().unwrap())
     };
     let suites: Vec<_> = root.children().filter(|node| node.has_tag_name("testsuite")).collect();
     assert_eq!(
         suites.iter().map(|suite| suite.attribute("name").unwrap()).collect::<Vec<_>>(),
         ["-", CLEAN, "no/<file>"]
     );
-    let mut sums = [0; 3];
+    let mut sums = [0; 4];
     for suite in &suites {
         let cases: Vec<_> = suite.children().filter(|node| node.has_tag_name("testcase")).collect();
         let with =
             |name| cases.iter().filter(|case| case.children().any(|node| node.has_tag_name(name))).count();
-        assert_eq!(counts(suite), [cases.len(), with("failure"), with("error")]);
+        assert_eq!(counts(suite), [cases.len(), with("failure"), with("error"), with("skipped")]);
         for case in &cases {
             assert!(["classname", "name", "file"].iter().all(|name| case.has_attribute(*name)));
         }
@@ -132,7 +167,11 @@ const SARIF: &str = include_str!("sarif.required.json");
 fn sarif_has_what_its_schema_demands() {
     let schema: Value = serde_json::from_str(SARIF).unwrap();
     let validator = jsonschema::draft7::new(&schema).unwrap();
-    let args = ["--format", "sarif", "--max-duration", "1s", "no/such file", "-", CLEAN];
+    let folder = tempfile::tempdir().unwrap();
+    let late = folder.path().join("late.mw.jsonl");
+    std::fs::write(&late, without_beginning(LATE)).unwrap();
+    let late = late.to_str().unwrap();
+    let args = ["--format", "sarif", "--undecided", "--max-duration", "1s", "no/such file", "-", CLEAN, late];
     let log = json(&args, HOSTILE);
     let errors: Vec<String> = validator.iter_errors(&log).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
@@ -142,6 +181,7 @@ fn sarif_has_what_its_schema_demands() {
     assert_eq!(rules.last().unwrap()["id"], "max-duration");
     let levels: Vec<_> = results.iter().map(|result| result["level"].as_str().unwrap()).collect();
     assert!(["error", "warning", "note"].iter().all(|level| levels.contains(level)), "{levels:?}");
+    assert!(results.iter().any(|result| result["kind"] == "open" && result["level"] == "none"));
     for result in results {
         let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
         assert_eq!(rules[index]["id"], result["ruleId"]);

@@ -45,3 +45,9 @@ pub(crate) fn check(args: &[&str], input: &str) -> Output {
 pub(crate) fn printed(args: &[&str], input: &str) -> String {
     String::from_utf8(check(args, input).stdout).unwrap()
 }
+
+/// The same events with numbers from 11 on: the beginning was not seen.
+pub(crate) fn without_beginning(recording: &str) -> String {
+    let line = |(n, line): (u32, &str)| line.replacen('{', &format!("{{\"n\":{n},"), 1) + "\n";
+    (11..).zip(recording.lines()).map(line).collect()
+}

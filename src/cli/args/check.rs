@@ -49,6 +49,9 @@ pub(in crate::cli) struct CheckArgs {
     /// Most calls of the client that may be open at once
     #[arg(long, value_name = "N")]
     max_in_flight: Option<usize>,
+    /// Tell also which rules could not be decided, and what it would take
+    #[arg(long)]
+    undecided: bool,
 }
 
 /// How findings are printed.
@@ -82,7 +85,7 @@ impl CheckArgs {
     pub(in crate::cli) fn report_options(&self) -> anyhow::Result<Options> {
         let selection = Selection { only: self.rule.clone(), ignored: self.ignore.clone() };
         let budget = Budget { duration: self.max_duration, in_flight: self.max_in_flight };
-        Ok(Options { selection, fail_on: fail_on(&self.fail_on)?, budget })
+        Ok(Options { selection, fail_on: fail_on(&self.fail_on)?, budget, undecided: self.undecided })
     }
 }
 
