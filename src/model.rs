@@ -14,6 +14,7 @@ pub mod call;
 pub mod capabilities;
 pub mod clocks;
 pub mod content;
+pub mod rounds;
 pub mod row;
 pub mod scope;
 pub mod seen;
@@ -32,6 +33,7 @@ mod overview;
 mod pairing;
 pub mod race;
 mod stdio;
+pub mod subscriptions;
 pub mod telemetry;
 mod track;
 mod view;
@@ -43,12 +45,13 @@ pub use content::{Content, Message};
 pub use flow::{Flow, FlowIdx};
 pub use http::Exchange;
 pub use listed::{Definition, ListKind, Listed, Viewer, Walk};
-pub use message::Kinds;
 pub use overview::{Capture, Counts, Overview};
 pub use race::{Lateness, Race, Reason, Signal, Verdict};
+pub use rounds::Round;
 pub use row::{Coding, Row, RowIdx, RowKind, Source};
 pub use scope::{Peer, Process, Scope, ScopeIdx};
 pub use seen::{FrameFault, Seen, Sight, SseField};
+pub use subscriptions::{Delivered, Filter, Kinds, Subscription};
 pub use telemetry::{Stage, Told};
 pub use track::bytes_of;
 pub use view::{CallView, RowView};
@@ -110,8 +113,8 @@ pub struct Model {
     by_token: HashTable<CallIdx>,
     /// Calls that ended without an answer, by fingerprint: a repetition is linked to them.
     unanswered: HashMap<u64, CallIdx>,
-    /// Calls that ended by asking for input, by `requestState` or fingerprint.
-    rounds: HashMap<u64, CallIdx>,
+    rounds: rounds::Rounds,
+    subscriptions: subscriptions::Subscriptions,
     stdio: stdio::Stdio,
     http: http::Http,
     flows: Vec<Flow>,
@@ -149,7 +152,8 @@ impl Model {
             by_id: HashTable::new(),
             by_token: HashTable::new(),
             unanswered: HashMap::new(),
-            rounds: HashMap::new(),
+            rounds: rounds::Rounds::default(),
+            subscriptions: subscriptions::Subscriptions::default(),
             stdio: stdio::Stdio::default(),
             http: http::Http::default(),
             flows: Vec::new(),

@@ -176,7 +176,6 @@ impl Judge {
             first::framing::look(&case, self);
             first::pairing::look(&case, self);
             first::progress::look(&case, self);
-            first::subscription::look(&case, self);
             first::ends::look(&case, self);
         }
     }

@@ -1,7 +1,9 @@
 //! How calls end: one terminal state each, first come, and what their end is remembered for.
 
 use super::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
+use super::content::Content;
 use super::fold::At;
+use super::message::Said;
 use super::row::RowIdx;
 use super::scope::ScopeIdx;
 use super::seen::{Seen, Sight};
@@ -32,7 +34,7 @@ impl Model {
         call.state = state;
         call.ended = Some(at);
         call.marks.shrink_to_fit();
-        let (scope, sender, row) = (call.scope, call.sender, call.row);
+        let (scope, sender, row, method) = (call.scope, call.sender, call.row, call.method);
         let took = at.ns_since(call.started);
         let is_error = state == CallState::AnsweredError || call.is_tool_error;
         let counts = &mut self.overview.counts;
@@ -42,7 +44,6 @@ impl Model {
         counts.cancelled +=
             u64::from(matches!(state, CallState::CancelledByClient | CallState::AbandonedByDisconnect));
         let Some(scope) = self.scopes.get_mut(scope.0 as usize) else { return };
-        scope.listens.remove(&idx);
         let Some(open) = scope.open.remove(&idx) else { return };
         if let Some(request) = open.request {
             self.ended.push((idx, request));
@@ -56,6 +57,9 @@ impl Model {
             }
         } else if state.is_unanswered() {
             self.unanswered.insert(open.fingerprint, idx);
+        }
+        if state == CallState::Lost && method == Name::LISTEN {
+            self.note_loss(idx);
         }
     }
 
@@ -141,16 +145,12 @@ impl Model {
     }
 
     /// Links a new call to the one that it repeats or continues.
-    pub(super) fn link(&mut self, idx: CallIdx, fingerprint: u64, state: Option<u64>, has_responses: bool) {
-        let round = match (state, has_responses) {
-            (Some(state), _) => self.rounds.remove(&state),
-            (None, true) => self.rounds.remove(&fingerprint),
-            (None, false) => None,
-        };
+    pub(super) fn link(&mut self, idx: CallIdx, said: &Said<'_>, content: Option<&Content>) {
+        let round = self.go_on(idx, said, content);
         let id = self.call(idx).map(|call| call.id.clone());
         let retry = match round {
             Some(_) => None,
-            None => self.unanswered.remove(&fingerprint),
+            None => self.unanswered.remove(&said.fingerprint),
         };
         let retry = retry.filter(|earlier| self.call(*earlier).map(|call| &call.id) != id.as_ref());
         if let Some(call) = self.call_mut(idx) {

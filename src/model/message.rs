@@ -61,37 +61,6 @@ pub(super) struct Said<'a> {
     pub message: Option<Cow<'a, str>>,
     /// `params`, `result` or `error` is there and no object.
     pub has_odd_body: bool,
-    /// Listen: the kinds of notification asked for; acknowledgement: those granted.
-    pub kinds: Kinds,
-}
-
-/// Kinds of notification that a subscription can carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "the wire has these as separate flags")]
-pub struct Kinds {
-    /// `notifications/tools/list_changed`
-    pub tools: bool,
-    /// `notifications/prompts/list_changed`
-    pub prompts: bool,
-    /// `notifications/resources/list_changed`
-    pub resources: bool,
-    /// `notifications/resources/updated`
-    pub updates: bool,
-}
-
-impl Kinds {
-    /// Whether a notification of this method is among them; methods outside the four are not
-    /// bound by a filter.
-    #[must_use]
-    pub fn allows(self, method: &str) -> bool {
-        match method {
-            "notifications/tools/list_changed" => self.tools,
-            "notifications/prompts/list_changed" => self.prompts,
-            "notifications/resources/list_changed" => self.resources,
-            "notifications/resources/updated" => self.updates,
-            _ => true,
-        }
-    }
 }
 
 impl<'a> Said<'a> {
@@ -111,7 +80,6 @@ impl<'a> Said<'a> {
     fn read_request(&mut self, params: Option<&'a RawValue>, hasher: &impl BuildHasher) {
         let method = self.method.as_deref().unwrap_or_default();
         let is_initialize = method == "initialize";
-        let is_listen = method == "subscriptions/listen";
         let target_member = match method {
             "tools/call" | "prompts/get" => "name",
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
@@ -122,15 +90,13 @@ impl<'a> Said<'a> {
         for (name, raw) in self.members_of(params) {
             match &*name {
                 "_meta" => self.read_meta(raw),
-                "requestState" => self.request_state = Some(hasher.hash_one(raw.get())),
+                "requestState" => self.request_state = Some(state_hash(raw, hasher)),
                 "inputResponses" => self.has_input_responses = true,
                 "protocolVersion" if is_initialize => self.version = jsonrpc::string(raw),
                 "clientInfo" if is_initialize => self.peer = peer(raw),
                 other => {
                     if other == target_member {
                         self.target = jsonrpc::string(raw);
-                    } else if other == "notifications" && is_listen {
-                        self.kinds = kinds(raw);
                     } else if other == "task" {
                         self.has_task = true;
                     }
@@ -151,7 +117,6 @@ impl<'a> Said<'a> {
                 "total" => self.total = raw.get().parse().ok(),
                 "requestId" => self.request_id = Id::from_raw(raw.get()),
                 "reason" => self.reason = jsonrpc::string(raw),
-                "notifications" => self.kinds = kinds(raw),
                 "uri" | "taskId" => self.target = jsonrpc::string(raw),
                 _ => {}
             }
@@ -164,7 +129,7 @@ impl<'a> Said<'a> {
                 "_meta" => self.read_meta(raw),
                 "resultType" => self.result_type = jsonrpc::string(raw),
                 "isError" => self.is_tool_error = raw.get() == "true",
-                "requestState" => self.request_state = Some(hasher.hash_one(raw.get())),
+                "requestState" => self.request_state = Some(state_hash(raw, hasher)),
                 "protocolVersion" => self.version = jsonrpc::string(raw),
                 "serverInfo" => self.peer = peer(raw),
                 _ => {}
@@ -202,6 +167,11 @@ impl<'a> Said<'a> {
         self.has_bad_token = self.token.is_none();
     }
 
+    /// Result: it asks for input in the place of an answer.
+    pub(super) fn asks_input(&self) -> bool {
+        self.result_type.as_deref() == Some("input_required")
+    }
+
     /// The era that the message itself names.
     pub(super) fn era(&self) -> Option<Era> {
         self.version.as_deref().and_then(Era::from_name)
@@ -229,12 +199,7 @@ fn peer(raw: &RawValue) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     Some((name, version))
 }
 
-fn kinds(raw: &RawValue) -> Kinds {
-    let is_true = |name: &str| jsonrpc::at(raw, &[name]).is_some_and(|flag| flag.get() == "true");
-    Kinds {
-        tools: is_true("toolsListChanged"),
-        prompts: is_true("promptsListChanged"),
-        resources: is_true("resourcesListChanged"),
-        updates: jsonrpc::at(raw, &["resourceSubscriptions"]).is_some_and(|list| list.get().trim() != "[]"),
-    }
+/// Equal for the same text, however it is escaped.
+fn state_hash(raw: &RawValue, hasher: &impl BuildHasher) -> u64 {
+    hasher.hash_one(jsonrpc::string(raw).as_deref().unwrap_or_else(|| raw.get()))
 }

@@ -8,7 +8,7 @@ use super::content::{Content, Message};
 use super::fold::At;
 use super::message::Said;
 use super::row::{RowIdx, RowKind};
-use super::scope::{Listen, Open, Peer, ScopeIdx};
+use super::scope::{Open, Peer, ScopeIdx};
 use super::seen::{FrameFault, Sight};
 use super::{Model, Name};
 use crate::event::{Dir, Transport};
@@ -24,10 +24,12 @@ impl Model {
         let is_notification = envelope.kind == Kind::Notification
             || said.method.as_deref().is_some_and(|method| method.starts_with("notifications/"));
         let row = match envelope.kind {
-            Kind::Request | Kind::Notification if is_notification => self.notification(at, &said),
+            Kind::Request | Kind::Notification if is_notification => {
+                self.notification(at, &said, content.as_ref())
+            }
             Kind::Request => self.request(at, &said, content.as_ref()),
-            Kind::Result => self.answer(at, &said, RowKind::Result),
-            Kind::Error => self.answer(at, &said, RowKind::Error),
+            Kind::Result => self.answer(at, &said, RowKind::Result, content.as_ref()),
+            Kind::Error => self.answer(at, &said, RowKind::Error, content.as_ref()),
             Kind::Notification | Kind::Invalid => self.push_row(at, RowKind::Invalid, None, None, None),
         };
         if is_notification && envelope.kind == Kind::Request {
@@ -136,13 +138,18 @@ impl Model {
         }
         self.open(idx, said, content.cloned());
         if Model::is_retry_worth(method) {
-            self.link(idx, said.fingerprint, said.request_state, said.has_input_responses);
+            self.link(idx, said, content);
         }
         self.mark(idx, MarkKind::Sent, at.first, row);
         if at.dir == Dir::C2s {
             self.note_client(at.scope, said);
+            self.note_return(at, said, idx);
+            if method == Name::LISTEN {
+                self.listen(at, said, idx, content);
+            }
         }
         self.see(at, Some(row), Some(idx), Sight::Request);
+        self.see_given(at, row, said, idx);
         if let Some(other) = prior {
             let is_open = self.state_of(other).is_some_and(|state| !state.is_terminal());
             let sight = if is_open { Sight::IdInFlight { other } } else { Sight::IdAgain { earlier: other } };
@@ -163,9 +170,6 @@ impl Model {
         if let Some(scope) = self.scopes.get_mut(call.scope.0 as usize) {
             let is_quick = scope.is_quick(method);
             scope.open.insert(idx, Open { fingerprint: said.fingerprint, is_quick, request });
-            if method == Name::LISTEN && sender == Dir::C2s {
-                scope.listens.insert(idx, Listen { asked: said.kinds, messages: 0 });
-            }
         }
         if let (Some(stream), Dir::C2s) = (stream, sender) {
             self.http.add_call(stream, idx);
@@ -263,7 +267,7 @@ impl Model {
     }
 
     /// A call of the exchange that a message came on, chosen by `is_it`.
-    fn find_on_stream(&self, at: At, is_it: impl Fn(&Call) -> bool) -> Option<CallIdx> {
+    pub(super) fn find_on_stream(&self, at: At, is_it: impl Fn(&Call) -> bool) -> Option<CallIdx> {
         let calls = self.http.calls_of(at.stream?);
         calls.iter().copied().find(|idx| self.call(*idx).is_some_and(&is_it))
     }
@@ -280,7 +284,7 @@ fn opposite(dir: Dir) -> Dir {
 }
 
 /// The id that a sloppy peer could have meant: `7` for `"7"` and the reverse.
-fn other_type(id: &Id) -> Option<Id> {
+pub(super) fn other_type(id: &Id) -> Option<Id> {
     match id {
         Id::Int(digits) => Some(Id::Str(digits.clone())),
         Id::Str(text) => Id::from_raw(text).filter(|id| matches!(id, Id::Int(_))),

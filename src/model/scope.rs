@@ -51,8 +51,6 @@ pub struct Scope {
     pub(super) witness: Option<RowIdx>,
     /// The call whose stream gave an event id last, by the hash of the id.
     pub(super) event_ids: HashMap<u64, CallIdx>,
-    /// Open subscriptions, and how many messages each has had.
-    pub(super) listens: HashMap<CallIdx, Listen>,
     quick: Vec<u64>,
     quick_next: usize,
     has_first_request: bool,
@@ -67,15 +65,6 @@ pub(super) struct Open {
     pub is_quick: bool,
     /// What its request holds.
     pub request: Option<super::Content>,
-}
-
-/// A subscription while it is open.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Listen {
-    /// Kinds asked for.
-    pub asked: super::Kinds,
-    /// Messages that carried its id so far.
-    pub messages: u32,
 }
 
 /// How a peer names itself; unverified.
@@ -130,7 +119,6 @@ impl Scope {
             open: BTreeMap::new(),
             witness: None,
             event_ids: HashMap::new(),
-            listens: HashMap::new(),
             quick: Vec::new(),
             quick_next: 0,
             has_first_request: false,

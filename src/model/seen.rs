@@ -69,6 +69,10 @@ pub enum Sight {
     },
     /// `call` was answered; it was open until now.
     Answered,
+    /// `call` was answered by asking for input; told after [`Sight::Answered`].
+    InputRequired,
+    /// A request that brings `inputResponses`, `requestState` or both; told after [`Sight::Request`].
+    InputGiven,
     /// An answer after the client had cancelled or left.
     AnswerAfterCancel(Lateness),
     /// A second answer to a call, on the same ordered channel.
@@ -165,16 +169,17 @@ pub enum Sight {
         /// Open requests of both sides.
         calls: Vec<CallIdx>,
     },
-    /// A message of a subscription.
+    /// A notification of the subscription that `call` began; never progress or a log.
     Subscription {
-        /// Position among the subscription's messages, from 0.
+        /// Its position among the subscription's notifications, from 0.
         nth: u32,
-        /// It is the acknowledgement.
-        is_acknowledgement: bool,
-        /// Its kind was asked for.
-        was_asked: bool,
     },
-    /// A message with the id of a subscription that does not exist.
+    /// A notification of a subscription after the server's own closing result.
+    SubscriptionAfterEnd,
+    /// A notification of a subscription after the client's cancel.
+    SubscriptionAfterCancel(Lateness),
+    /// A notification with the id of a subscription that does not exist; `call` is the listen whose
+    /// id it equals when its type is ignored.
     SubscriptionUnknown {
         /// The id.
         id: Id,

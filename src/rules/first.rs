@@ -4,7 +4,6 @@ pub(super) mod ends;
 pub(super) mod framing;
 pub(super) mod pairing;
 pub(super) mod progress;
-pub(super) mod subscription;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use super::{opposite, other_type};
 use crate::event::{Dir, Transport};
 use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
+use crate::model::content::Content;
 use crate::model::fold::At;
 use crate::model::message::Said;
 use crate::model::row::{RowIdx, RowKind};
@@ -12,7 +13,13 @@ use crate::model::{Model, Name};
 use crate::spec::era::Era;
 
 impl Model {
-    pub(super) fn answer(&mut self, at: At, said: &Said<'_>, kind: RowKind) -> RowIdx {
+    pub(super) fn answer(
+        &mut self,
+        at: At,
+        said: &Said<'_>,
+        kind: RowKind,
+        content: Option<&Content>,
+    ) -> RowIdx {
         let sender = opposite(at.dir);
         let found = match &said.id {
             Some(id) => self
@@ -39,7 +46,12 @@ impl Model {
             self.see(at, Some(row), Some(idx), Sight::AnswerNoId);
         }
         match self.state_of(idx) {
-            Some(state) if !state.is_terminal() => self.answer_open(at, said, kind, idx, row),
+            Some(state) if !state.is_terminal() => {
+                if kind == RowKind::Result && said.asks_input() {
+                    self.ask(at, said, idx, content);
+                }
+                self.answer_open(at, said, kind, idx, row);
+            }
             Some(state) => self.answer_ended(at, idx, row, state),
             None => {}
         }
@@ -47,15 +59,11 @@ impl Model {
     }
 
     fn answer_open(&mut self, at: At, said: &Said<'_>, kind: RowKind, idx: CallIdx, row: RowIdx) {
-        let asks_input = said.result_type.as_deref() == Some("input_required");
         let (state, mark) = match kind {
             RowKind::Error => (CallState::AnsweredError, MarkKind::Error),
-            _ if asks_input => (CallState::InputRequired, MarkKind::InputRequired),
+            _ if said.asks_input() => (CallState::InputRequired, MarkKind::InputRequired),
             _ => (CallState::AnsweredOk, MarkKind::Result),
         };
-        if asks_input && let Some(fingerprint) = self.fingerprint(idx) {
-            self.rounds.insert(said.request_state.unwrap_or(fingerprint), idx);
-        }
         let Some(call) = self.call_mut(idx) else { return };
         call.is_tool_error = said.is_tool_error;
         call.error_code = said.code;
@@ -71,6 +79,9 @@ impl Model {
             self.settle(idx, scope, said);
         }
         self.see(at, Some(row), Some(idx), Sight::Answered);
+        if state == CallState::InputRequired {
+            self.see(at, Some(row), Some(idx), Sight::InputRequired);
+        }
     }
 
     /// The result of `initialize` settles the era of its session.

@@ -3,22 +3,24 @@
 use super::{opposite, other_type};
 use crate::event::{Dir, Transport};
 use crate::model::call::{CallIdx, CallState, ClientView, MarkKind, ServerView};
+use crate::model::content::Content;
 use crate::model::fold::At;
 use crate::model::message::Said;
 use crate::model::row::{RowIdx, RowKind};
 use crate::model::seen::Sight;
 use crate::model::{Model, Name, Signal};
 use crate::spec::era::Era;
+use crate::spec::methods;
 use crate::wire::jsonrpc::Id;
 
 impl Model {
-    pub(super) fn notification(&mut self, at: At, said: &Said<'_>) -> RowIdx {
+    pub(super) fn notification(&mut self, at: At, said: &Said<'_>, content: Option<&Content>) -> RowIdx {
         let name = said.method.as_deref().unwrap_or_default();
         let method = self.names.intern(name);
         match name {
             "notifications/progress" => self.progress(at, said, method),
             "notifications/cancelled" => self.cancel(at, said, method),
-            _ => self.other_notification(at, said, method),
+            _ => self.other_notification(at, said, method, content),
         }
     }
 
@@ -181,16 +183,20 @@ impl Model {
         self.see(at, Some(row), None, Sight::CancelUnknown { id: Some(id.clone()), is_of_other_side });
     }
 
-    fn other_notification(&mut self, at: At, said: &Said<'_>, method: Name) -> RowIdx {
-        let by_tag = said.subscription.as_ref().and_then(|id| {
-            self.find_on_stream(at, |call| call.id == *id && call.method == Name::LISTEN)
-                .or_else(|| self.find_call(at.scope, Dir::C2s, id))
-        });
+    fn other_notification(
+        &mut self,
+        at: At,
+        said: &Said<'_>,
+        method: Name,
+        content: Option<&Content>,
+    ) -> RowIdx {
+        let listen = self.listen_of(at, said.subscription.as_ref());
+        let by_tag = || self.subscriptions.of_id(at.scope, said.subscription.as_ref()?);
         let on_stream = || match at.dir {
             Dir::S2c => self.find_on_stream(at, |_| true),
             _ => None,
         };
-        let found = by_tag.or_else(on_stream);
+        let found = listen.or_else(by_tag).or_else(on_stream);
         let named = at.era.or_else(|| said.era());
         let era = match (named, found.and_then(|idx| self.call(idx)?.era)) {
             (Some(era), _) | (None, Some(era)) => Some(era),
@@ -200,30 +206,13 @@ impl Model {
         let detail = said.target.as_deref().and_then(|text| self.names.detail(text));
         let row = self.push_row(at, RowKind::Notification, Some(method), detail, found);
         self.set_row_era(row, era);
-        let name = said.method.as_deref().unwrap_or_default();
-        let is_acknowledgement = name == "notifications/subscriptions/acknowledged";
         if let Some(idx) = found {
+            let is_acknowledgement = said.method.as_deref() == Some(methods::ACKNOWLEDGED);
             let kind = if is_acknowledgement { MarkKind::Acknowledged } else { MarkKind::Notification };
             self.mark(idx, kind, at.now, row);
         }
         self.see(at, Some(row), found, Sight::Notification);
-        match (&said.subscription, by_tag) {
-            (Some(_), Some(idx)) => {
-                let Some(listen) = self.scope_mut(at.scope).and_then(|scope| scope.listens.get_mut(&idx))
-                else {
-                    return row;
-                };
-                let nth = listen.messages;
-                listen.messages += 1;
-                let was_asked = listen.asked.allows(name);
-                let sight = Sight::Subscription { nth, is_acknowledgement, was_asked };
-                self.see(at, Some(row), by_tag, sight);
-            }
-            (Some(id), None) => {
-                self.see(at, Some(row), None, Sight::SubscriptionUnknown { id: id.clone() });
-            }
-            (None, _) => {}
-        }
+        self.subscription_message(at, row, said, listen, content);
         row
     }
 }

@@ -1,4 +1,4 @@
-//! Calls that got no answer (SUB-14, REL-11).
+//! Calls that got no answer (REL-11).
 
 use std::collections::HashMap;
 
@@ -38,7 +38,6 @@ pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
                 *latest = idx.max(*latest);
             }
         }
-        Sight::StreamEnded => stream_ended(case, judge),
         Sight::ResumeEmpty => {
             if let Some(idx) = case.seen.call {
                 *judge.ends.empty.entry(idx).or_default() += 1;
@@ -53,16 +52,6 @@ pub(in crate::rules) fn look(case: &Case<'_>, judge: &mut Judge) {
 
 fn is_listen(case: &Case<'_>, call: &Call) -> bool {
     case.model.text(call.method) == "subscriptions/listen"
-}
-
-fn stream_ended(case: &Case<'_>, judge: &mut Judge) {
-    let Some(call) = case.call() else { return };
-    if is_listen(case, call) {
-        if let Some(draft) = case.draft("SUB-14") {
-            let sentence = format!("the stream of {} ended without a closing result", case.subject());
-            draft.blame(Blame::Unknown).find(case, judge, sentence);
-        }
-    }
 }
 
 /// In the legacy eras a dropped stream is no cancel.
