@@ -205,8 +205,8 @@ impl Dress {
             && let Some(method) = member(&text, "method")
         {
             add("mcp-method", &method);
-            let params = find_member(&text, "params").and_then(|at| text.get(at..));
-            let name = headers::name_member(&method).and_then(|name| member(params?, name));
+            let params = member(&text, "params").unwrap_or_default();
+            let name = headers::name_member(&method).and_then(|name| member(&params, name));
             if let Some(name) = name {
                 add("mcp-name", &headers::encode(&name));
             }
