@@ -185,6 +185,12 @@ impl Model {
         self.grace.map_or_else(measured, Ms::to_ns)
     }
 
+    /// The era that everything is taken to be of, where the user said so.
+    #[must_use]
+    pub fn forced_era(&self) -> Option<Era> {
+        self.era
+    }
+
     /// One line for each message and each other thing that happened, in causal order.
     #[must_use]
     pub fn rows(&self) -> &[Row] {

@@ -55,6 +55,12 @@ const HINTS: &[(&str, &[&str])] = &[
     ("SUB-02", &["listen-no-ack"]),
     ("SUB-05", &["listen-type-not-requested"]),
     ("SUB-14", &["listen-abrupt-end"]),
+    ("LEG-03", &["session-lost-not-renewed"]),
+    ("LEG-04", &["session-not-shared"]),
+    ("LEG-05", &["version-header-not-agreed"]),
+    ("LEG-08", &["get-wrong-answer", "stale-stream-409"]),
+    ("LEG-12", &["resume-foreign-events"]),
+    ("LEG-15", &["reply-lost"]),
     ("REL-11", &["accepted-never-answered", "pending-at-close", "pending-without-deadline", "reply-lost"]),
     ("REL-19", &["gateway-error"]),
 ];

@@ -229,6 +229,11 @@ impl Model {
         self.scopes.get_mut(idx.0 as usize)
     }
 
+    /// Open requests of both sides in a process or session, oldest first.
+    pub fn open_of(&self, scope: ScopeIdx) -> impl Iterator<Item = CallIdx> + '_ {
+        self.scope(scope).into_iter().flat_map(|scope| scope.open.keys().copied())
+    }
+
     /// Open calls of a scope, oldest first.
     pub(super) fn open_calls(&self, scope: ScopeIdx) -> Vec<CallIdx> {
         self.scope(scope).map_or_else(Vec::new, |scope| scope.open.keys().copied().collect())

@@ -57,6 +57,8 @@ impl Model {
             self.note_lists(at, kind, row, content);
         }
         self.messages.push(Message { row, kind, method, content });
+        // An HTTP initialize begins the session that it belongs to.
+        let at = At { scope: call.and_then(|idx| self.call(idx)).map_or(at.scope, |call| call.scope), ..at };
         self.note_task(at, row, call);
         self.see(at, Some(row), call, Sight::Message);
         row

@@ -46,6 +46,11 @@ pub enum Sight {
     /// HTTP: an event of an event stream, told before its message; `call` is the first of its
     /// exchange.
     SseEvent(SseField),
+    /// HTTP+SSE: an event says where to post.
+    Endpoint {
+        /// Path and query.
+        path: String,
+    },
     /// HTTP: a comment in an event stream.
     SseComment,
     /// A request was read; `call` is new.
@@ -206,16 +211,19 @@ pub struct SseField {
     pub has_data: bool,
     /// Its data is empty.
     pub is_empty: bool,
+    /// Its data is a JSON-RPC message.
+    pub holds_message: bool,
 }
 
 impl SseField {
-    pub(super) fn of(block: &SseEvent, is_empty: bool) -> SseField {
+    pub(super) fn of(block: &SseEvent, is_empty: bool, holds_message: bool) -> SseField {
         SseField {
             event: block.event.clone(),
             id: block.id.clone(),
             retry: block.retry,
             has_data: block.data.is_some(),
             is_empty,
+            holds_message,
         }
     }
 }

@@ -58,6 +58,8 @@ impl<F: FnMut(&Case<'_>, &mut Out<'_>) + Send> Look for F {
 /// One rule: its words and its test.
 struct Rule {
     entry: &'static Entry,
+    /// It finds out by itself whether the era is one of its own.
+    knows_era: bool,
     look: Box<dyn Look>,
 }
 
@@ -155,9 +157,19 @@ impl Book {
     /// Enters a rule of the catalogue: when it looks, and its test. It is called only for messages
     /// of its eras and transports.
     pub(super) fn rule(&mut self, id: &str, when: &[On], look: impl Look + 'static) {
+        self.enter(id, when, false, Box::new(look));
+    }
+
+    /// Enters a rule that finds out by itself whether the era is one of its own, because what it
+    /// looks at comes before anybody has named one.
+    pub(super) fn rule_of_any_era(&mut self, id: &str, when: &[On], look: impl Look + 'static) {
+        self.enter(id, when, true, Box::new(look));
+    }
+
+    fn enter(&mut self, id: &str, when: &[On], knows_era: bool, look: Box<dyn Look>) {
         let Some(entry) = catalogue::find(id) else { return };
         let rule = self.rules.len();
-        self.rules.push(Rule { entry, look: Box::new(look) });
+        self.rules.push(Rule { entry, knows_era, look });
         for on in when {
             match on {
                 On::Message => self.message.push(rule),
@@ -203,7 +215,9 @@ impl Book {
         let mut show = |concerned: &[usize]| {
             for at in concerned {
                 let Some(rule) = rules.get_mut(*at) else { continue };
-                if rule.entry.applies(case.era(), case.transport()) {
+                let era = case.era().filter(|_| !(rule.knows_era && case.model.forced_era().is_none()));
+                let applies = rule.entry.applies(era, case.transport());
+                if applies || (rule.knows_era && era.is_none() && rule.entry.is_for(case.transport())) {
                     rule.look.look(case, &mut Out { entry: rule.entry, findings });
                 }
             }
@@ -236,6 +250,7 @@ pub(super) enum SightKind {
     ExchangeEnd,
     ExchangeLeft,
     SseEvent,
+    Endpoint,
     SseComment,
     Request,
     Notification,
@@ -289,6 +304,7 @@ impl SightKind {
             Sight::ExchangeEnd => SightKind::ExchangeEnd,
             Sight::ExchangeLeft => SightKind::ExchangeLeft,
             Sight::SseEvent(_) => SightKind::SseEvent,
+            Sight::Endpoint { .. } => SightKind::Endpoint,
             Sight::SseComment => SightKind::SseComment,
             Sight::Request => SightKind::Request,
             Sight::Notification => SightKind::Notification,

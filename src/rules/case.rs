@@ -6,7 +6,7 @@ use super::findings::Draft as NewDraft;
 use super::{Blame, Severity};
 use crate::event::Transport;
 use crate::machine::policy::Policy;
-use crate::model::{Call, CallIdx, Exchange, Message, Model, Row, RowIdx, Scope, Seen, Sight};
+use crate::model::{Call, CallIdx, Exchange, Message, Model, Row, RowIdx, Scope, ScopeIdx, Seen, Sight};
 use crate::spec::era::Era;
 use crate::spec::meta;
 use crate::wire::json::Value;
@@ -27,13 +27,25 @@ pub(super) struct Case<'a> {
 impl<'a> Case<'a> {
     pub(super) fn new(model: &'a Model, policy: &'a Policy, seen: &'a Seen) -> Case<'a> {
         let message = seen.row.and_then(|row| model.messages().iter().find(|message| message.row == row));
-        let of_call = seen.call.and_then(|idx| model.call(idx)).and_then(|call| call.era);
+        let of_call = || seen.call.and_then(|idx| model.call(idx)).and_then(|call| call.era);
         let of_row = || seen.row.and_then(|row| model.row(row)).and_then(|row| row.era);
         let of_exchange = || seen.stream.and_then(|stream| model.exchange_of(stream)).and_then(Exchange::era);
-        // A message that names no era may be of another than its channel; the end of a process is not.
-        let is_of_channel = seen.row.is_none() || (message.is_none() && seen.transport == Transport::Stdio);
-        let of_scope = || is_of_channel.then(|| model.scope(seen.scope)?.channel_era()).flatten();
-        let era = of_call.or_else(of_row).or_else(of_exchange).or_else(of_scope);
+        let scope = model.scope(seen.scope);
+        // What a session settled is what its requests are measured by, header fields included.
+        let of_session = || match seen.what {
+            Sight::HttpRequest | Sight::HttpHead | Sight::ExchangeEnd if seen.call.is_none() => {
+                scope?.negotiated
+            }
+            _ => None,
+        };
+        // A message that names no era may be of another than its channel; the end of a process or of a
+        // session is not.
+        let is_one_channel = seen.transport == Transport::Stdio || seen.scope != ScopeIdx(0);
+        let is_end = matches!(seen.what, Sight::Ended { .. });
+        let is_of_channel = seen.row.is_none() || (message.is_none() && (is_one_channel || is_end));
+        let of_channel = || is_of_channel.then(|| scope?.channel_era()).flatten();
+        let era = model.forced_era().or_else(of_session).or_else(of_call).or_else(of_row);
+        let era = era.or_else(of_exchange).or_else(of_channel);
         Case { model, policy, seen, message, era }
     }
 

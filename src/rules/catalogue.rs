@@ -149,12 +149,17 @@ impl Entry {
     /// Whether the rule is for messages of this era and transport.
     #[must_use]
     pub fn applies(&self, era: Option<Era>, transport: Transport) -> bool {
-        let is_for = match self.transports {
+        self.is_for(transport) && self.eras.has(era)
+    }
+
+    /// Whether the rule is for this transport.
+    #[must_use]
+    pub fn is_for(&self, transport: Transport) -> bool {
+        match self.transports {
             "stdio" => transport == Transport::Stdio,
             "http" => transport == Transport::Http,
             _ => true,
-        };
-        is_for && self.eras.has(era)
+        }
     }
 }
 

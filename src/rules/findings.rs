@@ -63,6 +63,17 @@ impl Findings {
         self.by_scope.get(&(rule, scope)).copied()
     }
 
+    /// A finding turns out to be another one, about the same calls.
+    pub(super) fn turn(&mut self, at: usize, entry: &'static Entry, blame: Blame, sentence: String) {
+        if let Some(finding) = self.all.get_mut(at) {
+            finding.rule = entry.id;
+            finding.severity = entry.severity;
+            finding.remedy = entry.remedy;
+            finding.blame = blame;
+            finding.sentence = sentence;
+        }
+    }
+
     fn add(&mut self, finding: Finding, scope: ScopeIdx) -> usize {
         let at = self.all.len();
         for call in &finding.calls {
@@ -144,6 +155,12 @@ impl Draft {
             cause: None,
             is_silent: case.is_injected(),
         }
+    }
+
+    /// About no call yet: those that it is about are added.
+    pub(super) fn about_nothing(mut self) -> Draft {
+        self.calls.clear();
+        self
     }
 
     /// Who is at fault, where it is not the sender of the row.

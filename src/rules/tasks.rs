@@ -58,7 +58,8 @@ pub(super) fn rules(book: &mut Book) {
 /// The state of a task that a message of this case tells, if it tells one.
 fn state<'a>(case: &Case<'a>) -> Option<Value<'a>> {
     let method = case.method();
-    let tells = method == "tasks/get" || method == NOTIFIED || case.call().is_some_and(|call| call.is_task);
+    let tells =
+        method == "tasks/get" || method.starts_with(NOTIFIED) || case.call().is_some_and(|call| call.is_task);
     // An acknowledgement of an update or a cancel tells no state, whatever it holds (TSK-11).
     let tells = tells && !matches!(method, "tasks/update" | "tasks/cancel");
     if tells { task_in(case.body()?) } else { None }

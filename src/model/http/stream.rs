@@ -34,7 +34,7 @@ impl Model {
             let call = self.exchange(event).calls.first().copied();
             let row = self.push_row(at, kind, None, detail, call);
             let sight = if block.comments.is_empty() {
-                Sight::SseEvent(SseField::of(block, false))
+                Sight::SseEvent(SseField::of(block, false, false))
             } else {
                 self.stream_comment(event.stream.unwrap_or(0), at.now);
                 Sight::SseComment
@@ -54,7 +54,8 @@ impl Model {
             return;
         }
         let call = self.exchange(event).calls.first().copied();
-        let field = SseField::of(block, matches!(frame, Frame::Blank));
+        let holds_message = matches!(frame, Frame::Message(_) | Frame::Batch(_));
+        let field = SseField::of(block, matches!(frame, Frame::Blank), holds_message);
         self.see(at, None, call, Sight::SseEvent(field));
         match frame {
             Frame::Message(envelope) => {
@@ -128,7 +129,16 @@ impl Model {
             self.exchange(event).scope = scope;
         }
         self.exchange(event).is_session = true;
+        let named = self.names.text(path).to_owned();
         self.http.endpoints.insert(path, scope);
+        let field = SseField {
+            event: Some("endpoint".to_owned()),
+            has_data: true,
+            is_empty: named.is_empty(),
+            ..SseField::default()
+        };
+        self.see(At { scope, ..at }, None, None, Sight::SseEvent(field));
+        self.see(At { scope, ..at }, None, None, Sight::Endpoint { path: named });
         let detail = self.names.detail(&text);
         self.push_row(At { scope, ..at }, RowKind::SseOther, None, detail, None);
     }
