@@ -42,8 +42,8 @@ const NONE: Row = Row {
 
 const CALL: &[&str] = &["tools/call"];
 
-/// MCP Python SDK, mcp/shared/_httpx_utils.py: MCP_DEFAULT_SSE_READ_TIMEOUT. A request itself has
-/// no limit there (read_timeout_seconds is None).
+// MCP Python SDK, mcp/shared/_httpx_utils.py: MCP_DEFAULT_SSE_READ_TIMEOUT. A request itself has
+// no limit there (read_timeout_seconds is None).
 const PYTHON_HTTP: Row = Row {
     name: "MCP Python SDK",
     transports: &[Transport::Http],
