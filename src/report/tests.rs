@@ -1,10 +1,11 @@
 //! Reports of small recordings.
 
-use serde_json::json;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::{json as as_json, *};
 use crate::event::Dir::{C2s, S2c};
-use crate::model::script::Script;
+use crate::model::script::{Script, any_script};
 use crate::rules::Judge;
 use crate::time::Ms;
 
@@ -65,7 +66,7 @@ fn json_keeps_the_type_of_ids_and_links_causes_within_the_one_array() {
     let report = report(&faulty(), &Options::default());
     let text = as_json(&Checked { reports: vec![report.clone(), report], ..Checked::default() });
     assert!(text.contains(r"a\u001b.jsonl"));
-    let findings: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let findings: Value = serde_json::from_str(&text).unwrap();
     let of = |member: &str| -> Vec<_> { (0..4).map(|at| findings[at][member].clone()).collect() };
     let (zero, a) = (json!([0]), json!(["a"]));
     assert_eq!(of("subjects"), [zero.clone(), a.clone(), zero, a]);
@@ -200,5 +201,41 @@ fn what_exceeds_a_budget_is_told_with_its_calls_and_events() {
             .collect();
         assert_eq!(told, expected, "{budget:?}");
         assert_eq!(report.fails(), !expected.is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever was recorded, and whatever text a message brings in: each form stays what it is.
+    #[test]
+    fn every_form_stays_readable(script in any_script(), foreign in any::<String>(), in_flight in 0_usize..4) {
+        let budget = Budget { duration: Some(Ms(500)), in_flight: Some(in_flight) };
+        let options = Options { budget, undecided: true, ..Options::default() };
+        let mut report = report(&script, &options);
+        report.trace.clone_from(&foreign);
+        for item in &mut report.items {
+            item.message.push_str(&foreign);
+        }
+        let (reports, unread) = (vec![report], vec![Unread { trace: foreign.clone(), reason: foreign.clone() }]);
+        let told = reports[0].items.len();
+        let mut checked = Checked { reports, unread, tells_undecided: false };
+        let findings: Vec<Value> = serde_json::from_str(&as_json(&checked)).unwrap();
+        prop_assert_eq!(findings.len(), told);
+        prop_assert!(findings.iter().all(|finding| finding["trace"] == foreign));
+        checked.tells_undecided = true;
+        let (xml, log, comment) = (junit(&checked), sarif(&checked, budget), markdown(&checked));
+        let log: Value = serde_json::from_str(&log).unwrap();
+        let fails = |result: &&Value| result["kind"] == "fail";
+        prop_assert_eq!(log["runs"][0]["results"].as_array().unwrap().iter().filter(fails).count(), told);
+        let document = roxmltree::Document::parse(&xml).unwrap();
+        prop_assert_eq!(document.root_element().children().filter(roxmltree::Node::is_element).count(), 2);
+        let rows = comment.lines().filter(|line| line.starts_with('|'));
+        prop_assert!(rows.clone().all(|row| row.matches('|').count() == 7));
+        prop_assert_eq!(rows.count(), if told == 0 { 0 } else { told + 2 });
+        let steers = |c: char| c != '\n' && super::harmless::steers(c);
+        for form in [text(&checked), as_json(&checked), xml, comment] {
+            prop_assert!(!form.contains(steers));
+        }
     }
 }

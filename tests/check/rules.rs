@@ -10,9 +10,12 @@ fn rules(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_midwire")).arg("rules").args(args).output().unwrap()
 }
 
+/// Arguments, exit code, what is told and what is not.
+type Case = (&'static [&'static str], i32, &'static [&'static str], &'static [&'static str]);
+
 #[test]
 fn words_pick_rules_and_an_id_explains_one() {
-    let cases: [(&[&str], i32, &[&str], &[&str]); 9] = [
+    let cases: [Case; 9] = [
         (&[], 0, &["RPC-01", "CAN-05", "REL-11", "rules; `midwire rules CAN-05`"], &[]),
         (&["CAN-"], 0, &["CAN-05", "CAN-06"], &["RPC-01"]),
         (&["Cancel", "stdio", "warning"], 0, &["CAN-05 ", "[modern]"], &["RPC-01", "CAN-13"]),
