@@ -38,7 +38,9 @@ pub mod telemetry;
 mod track;
 mod view;
 
-pub use call::{After, Call, CallIdx, CallState, ClientView, Mark, MarkKind, Progress, ServerView};
+pub use call::{
+    After, Call, CallIdx, CallState, ClientView, LogsAsked, Mark, MarkKind, Progress, ServerView,
+};
 pub use capabilities::Capabilities;
 pub use clocks::{Basis, Clock, Clocks, Cut};
 pub use content::{Content, Message};

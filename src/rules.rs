@@ -18,6 +18,7 @@ mod causes;
 pub mod example;
 mod findings;
 mod first;
+mod open;
 pub mod undecided;
 
 mod auth;
@@ -175,7 +176,6 @@ impl Judge {
             self.book.look(&case, &mut self.findings);
             first::framing::look(&case, self);
             first::pairing::look(&case, self);
-            first::progress::look(&case, self);
             first::ends::look(&case, self);
         }
     }

@@ -4,6 +4,7 @@
 pub mod codes;
 pub mod era;
 pub mod headers;
+pub mod logging;
 pub mod meta;
 pub mod methods;
 pub mod transport;

@@ -52,6 +52,8 @@ const HINTS: &[(&str, &[&str])] = &[
     ("PRG-02", &["progress-after-end"]),
     ("PRG-03", &["progress-not-increasing"]),
     ("PRG-04", &["message-on-foreign-stream"]),
+    ("PRG-10", &["progress-unknown-token"]),
+    ("PRG-11", &["progress-flood"]),
     ("SUB-02", &["listen-no-ack"]),
     ("SUB-05", &["listen-type-not-requested"]),
     ("SUB-14", &["listen-abrupt-end"]),
@@ -63,6 +65,9 @@ const HINTS: &[(&str, &[&str])] = &[
     ("LEG-15", &["reply-lost"]),
     ("REL-11", &["accepted-never-answered", "pending-at-close", "pending-without-deadline", "reply-lost"]),
     ("REL-19", &["gateway-error"]),
+    ("TMO-01", &["pending-without-deadline"]),
+    ("TMO-02", &["no-max-clock"]),
+    ("TMO-04", &["progress-did-not-reset-clock"]),
 ];
 
 /// The hints of `must_find` that are hit so far, as `case hint`. A rule that goes silent shows here,

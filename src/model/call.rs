@@ -6,6 +6,7 @@
 use super::{Name, Race, RowIdx, ScopeIdx, Told, Verdict};
 use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
+use crate::spec::logging::Level;
 use crate::time::Mono;
 use crate::wire::jsonrpc::Id;
 
@@ -96,6 +97,15 @@ pub enum ServerView {
     Cancelled,
     /// It went away.
     Gone,
+}
+
+/// The log messages that a request asks for (`_meta` logLevel, modern era).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LogsAsked {
+    /// Those of this level and above.
+    From(Level),
+    /// Those of a level that does not exist.
+    Unknown,
 }
 
 /// Something on the lane of a call, for the waterfall.
@@ -207,6 +217,8 @@ pub struct Call {
     pub server: ServerView,
     /// The progress token it asked for.
     pub token: Option<Id>,
+    /// The log messages it asked for; `None`: none.
+    pub logs: Option<LogsAsked>,
     /// Its progress.
     pub progress: Progress,
     /// The result says `isError`.

@@ -63,8 +63,9 @@ impl Model {
         }
     }
 
-    /// The fingerprint of an open call.
-    pub(super) fn fingerprint(&self, idx: CallIdx) -> Option<u64> {
+    /// Equal for the same method, target and arguments, whatever the id; only while a call is open.
+    #[must_use]
+    pub fn fingerprint(&self, idx: CallIdx) -> Option<u64> {
         let call = self.call(idx)?;
         self.scope(call.scope)?.open.get(&idx).map(|open| open.fingerprint)
     }

@@ -239,6 +239,16 @@ impl Model {
         self.scope(scope).map_or_else(Vec::new, |scope| scope.open.keys().copied().collect())
     }
 
+    /// The only open request of a sender, subscriptions aside.
+    #[must_use]
+    pub fn lone_call(&self, scope: ScopeIdx, sender: Dir) -> Option<CallIdx> {
+        let open = self.scope(scope)?.open.keys().copied();
+        let mut others = open.filter(|idx| {
+            self.call(*idx).is_some_and(|call| call.sender == sender && call.method != Name::LISTEN)
+        });
+        others.next().filter(|_| others.next().is_none())
+    }
+
     pub(super) fn state_of(&self, idx: CallIdx) -> Option<CallState> {
         self.call(idx).map(|call| call.state)
     }

@@ -5,12 +5,15 @@ use std::hash::BuildHasher;
 
 use serde_json::value::RawValue;
 
+use super::call::LogsAsked;
 use crate::spec::era::Era;
+use crate::spec::logging::Level;
 use crate::wire::jsonrpc::{self, Envelope, Frame, Id, Kind};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What a message says.
@@ -29,14 +32,14 @@ pub(super) struct Said<'a> {
     pub target: Option<Cow<'a, str>>,
     /// Progress token: asked for by a request, or named by a progress notification.
     pub token: Option<Id>,
-    /// The token is present and neither string nor integer (PRG-08).
-    pub has_bad_token: bool,
     /// Who sent it: name and version from `clientInfo` or `serverInfo`.
     pub peer: Option<(Cow<'a, str>, Cow<'a, str>)>,
     /// `_meta` subscriptionId.
     pub subscription: Option<Id>,
     /// Request: equal for the same method, target and arguments, whatever the id.
     pub fingerprint: u64,
+    /// Request: the log messages that it asks for.
+    pub logs: Option<LogsAsked>,
     /// Hash of `requestState`, sent back by a request or handed out by a result (MRTR).
     pub request_state: Option<u64>,
     /// Request: it brings `inputResponses`.
@@ -112,7 +115,7 @@ impl<'a> Said<'a> {
         for (name, raw) in self.members_of(params) {
             match &*name {
                 "_meta" => self.read_meta(raw),
-                "progressToken" => self.read_token(raw),
+                "progressToken" => self.token = Id::from_raw(raw.get()),
                 "progress" => self.progress = raw.get().parse().ok(),
                 "total" => self.total = raw.get().parse().ok(),
                 "requestId" => self.request_id = Id::from_raw(raw.get()),
@@ -155,16 +158,15 @@ impl<'a> Said<'a> {
                     self.has_meta_version = self.version.is_some();
                 }
                 CLIENT_INFO | SERVER_INFO => self.peer = peer(raw),
+                LOG_LEVEL => {
+                    let level = jsonrpc::string(raw).and_then(|name| Level::from_name(&name));
+                    self.logs = Some(level.map_or(LogsAsked::Unknown, LogsAsked::From));
+                }
                 SUBSCRIPTION_ID => self.subscription = Id::from_raw(raw.get()),
-                "progressToken" => self.read_token(raw),
+                "progressToken" => self.token = Id::from_raw(raw.get()),
                 _ => {}
             }
         }
-    }
-
-    fn read_token(&mut self, raw: &RawValue) {
-        self.token = Id::from_raw(raw.get());
-        self.has_bad_token = self.token.is_none();
     }
 
     /// Result: it asks for input in the place of an answer.

@@ -116,6 +116,7 @@ impl Model {
             client: ClientView::Waiting,
             server: ServerView::Unknown,
             token: said.token.clone(),
+            logs: said.logs,
             progress: Progress::default(),
             is_tool_error: false,
             is_task: said.has_task,
@@ -216,7 +217,8 @@ impl Model {
     }
 
     /// The latest call with this id of this sender.
-    pub(super) fn find_call(&self, scope: ScopeIdx, sender: Dir, id: &Id) -> Option<CallIdx> {
+    #[must_use]
+    pub fn find_call(&self, scope: ScopeIdx, sender: Dir, id: &Id) -> Option<CallIdx> {
         let hash = self.hasher.hash_one((scope, sender, id));
         let is_it = |idx: &CallIdx| {
             self.call(*idx).is_some_and(|call| call.scope == scope && call.sender == sender && call.id == *id)

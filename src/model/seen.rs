@@ -114,6 +114,11 @@ pub enum Sight {
         /// The token; `None`: missing, or of a wrong type.
         token: Option<Id>,
     },
+    /// Progress whose token equals that of `call` only when its type is ignored.
+    ProgressOtherType {
+        /// The token as sent back.
+        token: Id,
+    },
     /// Progress for `call` on the stream of another exchange.
     ProgressElsewhere {
         /// The call that opened that stream.

@@ -19,6 +19,11 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     ("REL-11", &["RPC-09", "SSE-10", "SSE-06", "STD-06", "STD-08"], Join::Call),
     ("REL-11", &["STD-03", "STD-01", "STD-13", "RPC-08", "RPC-26", "STD-08"], Join::Scope),
     ("STD-11", &["REL-11"], Join::Call),
+    // The token is the id.
+    ("PRG-06", &["RPC-05", "RPC-07"], Join::Call),
+    ("PRG-07", &["RPC-06", "RPC-07"], Join::Call),
+    // Work that goes on comes to an answer.
+    ("CAN-05", &["CAN-06"], Join::Call),
     ("STD-08", &["RPC-09"], Join::Call),
     ("STD-11", &["RPC-09"], Join::Call),
     ("STD-08", &["RPC-08"], Join::Scope),

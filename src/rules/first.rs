@@ -3,7 +3,6 @@
 pub(super) mod ends;
 pub(super) mod framing;
 pub(super) mod pairing;
-pub(super) mod progress;
 
 #[cfg(test)]
 mod tests;

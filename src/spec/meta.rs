@@ -10,5 +10,7 @@ pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Messages of a subscription: the id of its listen request.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// Request: the level from which log messages are wanted; without it none may come.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Request: the token under which progress is wanted.
 pub const PROGRESS_TOKEN: &str = "progressToken";

@@ -58,6 +58,10 @@ pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub const CANCELLED: &str = "notifications/cancelled";
 /// Progress of a request, by its token.
 pub const PROGRESS: &str = "notifications/progress";
+/// A log message.
+pub const MESSAGE: &str = "notifications/message";
+/// Legacy: sets the level of the log messages of a session.
+pub const SET_LEVEL: &str = "logging/setLevel";
 /// Ends the handshake of a legacy session.
 pub const INITIALIZED: &str = "notifications/initialized";
 

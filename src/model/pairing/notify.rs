@@ -26,16 +26,22 @@ impl Model {
 
     fn progress(&mut self, at: At, said: &Said<'_>, method: Name) -> RowIdx {
         let sender = opposite(at.dir);
-        let found = said.token.as_ref().and_then(|token| {
+        let by_token = |token: &Id| {
             self.find_on_stream(at, |call| call.sender == sender && call.token.as_ref() == Some(token))
                 .or_else(|| self.find_token(at.scope, sender, token))
-        });
-        let era = found.and_then(|idx| self.call(idx)).map_or_else(|| self.channel_era(at), |call| call.era);
+        };
+        let found = said.token.as_ref().and_then(by_token);
+        let meant = found.or_else(|| by_token(&other_type(said.token.as_ref()?)?));
+        let era = meant.and_then(|idx| self.call(idx)).map_or_else(|| self.channel_era(at), |call| call.era);
         let detail = said.progress.and_then(|now| self.names.detail(&progress_text(now, said.total)));
-        let row = self.push_row(at, RowKind::Progress, Some(method), detail, found);
+        let row = self.push_row(at, RowKind::Progress, Some(method), detail, meant);
         self.set_row_era(row, era);
         let Some(idx) = found else {
-            self.see(at, Some(row), None, Sight::ProgressUnknown { token: said.token.clone() });
+            let sight = match (meant, said.token.clone()) {
+                (Some(_), Some(token)) => Sight::ProgressOtherType { token },
+                (_, token) => Sight::ProgressUnknown { token },
+            };
+            self.see(at, Some(row), meant, sight);
             return row;
         };
         let Some(call) = self.call(idx) else { return row };

@@ -93,7 +93,7 @@ fn each_rule_fires_in_its_era_and_only_there() {
         (&[(1, C2s, "call 1"), (2, S2c, "ok \"1\"")], &["RPC-09"], &["RPC-09"]),
         (&[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, S2c, "ok 1")], &["RPC-10"], &["RPC-10"]),
         // Ids.
-        (&[(1, C2s, "call 1"), (2, C2s, "call 1")], &["RPC-05"], &["RPC-07"]),
+        (&[(1, C2s, "call 1"), (2, C2s, "call 1")], &["RPC-05", "PRG-06"], &["RPC-07", "PRG-06"]),
         (&[(1, C2s, "call 1"), (2, S2c, "ok 1"), (3, C2s, "call 1")], &[], &["RPC-07"]),
         (&[(1, C2s, "call 1"), (2, C2s, "cancel 1"), (3, C2s, "call 1")], &["CAN-12"], &["RPC-07"]),
         (&[(1, C2s, "call 1"), (2, S2c, "ping 1"), (3, C2s, "ok 1"), (4, S2c, "ok 1")], &["RPC-24"], &[]),
