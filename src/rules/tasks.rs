@@ -4,6 +4,9 @@
 mod life;
 mod manners;
 
+pub(super) use life::{history, is_after};
+pub(super) use manners::too_often;
+
 use std::borrow::Cow;
 
 use crate::event::Transport;
