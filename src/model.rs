@@ -7,6 +7,7 @@
 //!
 //! How an event goes through: `fold` sorts it; `stdio` and `http` put the pieces of a stream
 //! together into frames and say where they stand; `pairing` gives each message its call;
+//! `subscriptions` and `rounds` join the calls that belong together;
 //! `ends` settles what can get no answer any more. What was noticed on the way is told as
 //! [`Seen`], which the `rules` room judges.
 

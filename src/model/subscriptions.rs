@@ -4,6 +4,8 @@
 //! How a subscription ended stands in the state of its call: answered (closed by its result, or by
 //! a cancel of the server), cancelled or left by the client, lost.
 
+mod filter;
+
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
@@ -11,7 +13,6 @@ use super::call::CallIdx;
 use super::content::Content;
 use super::fold::At;
 use super::message::Said;
-use super::names::Names;
 use super::pairing::other_type;
 use super::row::RowIdx;
 use super::scope::ScopeIdx;
@@ -20,135 +21,11 @@ use super::{CallState, Model, Name, ServerView};
 use crate::event::{Dir, Transport};
 use crate::spec::methods;
 use crate::time::Mono;
-use crate::wire::json::Value;
 use crate::wire::jsonrpc::Id;
-
-/// URIs and task ids that are kept of one filter. ours: enough for what people watch.
-const LIST_LIMIT: usize = 256;
+pub use filter::{Filter, Kinds};
 
 /// Lost subscriptions that are watched for their client's return at once. ours.
 const LOST_LIMIT: usize = 64;
-
-/// Kinds of notification that a subscription can carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "the wire has these as separate flags")]
-pub struct Kinds {
-    /// `notifications/tools/list_changed`
-    pub tools: bool,
-    /// `notifications/prompts/list_changed`
-    pub prompts: bool,
-    /// `notifications/resources/list_changed`
-    pub resources: bool,
-    /// `notifications/resources/updated`
-    pub updates: bool,
-    /// `notifications/tasks`
-    pub tasks: bool,
-}
-
-impl Kinds {
-    /// No kind at all.
-    #[must_use]
-    pub fn is_none(self) -> bool {
-        self == Kinds::default()
-    }
-
-    /// Those of this that `other` lacks.
-    #[must_use]
-    pub fn without(self, other: Kinds) -> Kinds {
-        Kinds {
-            tools: self.tools && !other.tools,
-            prompts: self.prompts && !other.prompts,
-            resources: self.resources && !other.resources,
-            updates: self.updates && !other.updates,
-            tasks: self.tasks && !other.tasks,
-        }
-    }
-
-    /// The kind of a notification; `None`: its method is outside the five.
-    #[must_use]
-    pub fn of(method: &str) -> Option<Kinds> {
-        let none = Kinds::default();
-        Some(match method {
-            "notifications/tools/list_changed" => Kinds { tools: true, ..none },
-            "notifications/prompts/list_changed" => Kinds { prompts: true, ..none },
-            "notifications/resources/list_changed" => Kinds { resources: true, ..none },
-            "notifications/resources/updated" => Kinds { updates: true, ..none },
-            "notifications/tasks" => Kinds { tasks: true, ..none },
-            _ => return None,
-        })
-    }
-
-    /// Whether a notification of this method is among them; methods outside the five are not
-    /// bound by a filter.
-    #[must_use]
-    pub fn allows(self, method: &str) -> bool {
-        Kinds::of(method).is_none_or(|kind| kind.without(self).is_none())
-    }
-
-    /// What a request of this method reads anew.
-    fn read_by(method: &str) -> Kinds {
-        let none = Kinds::default();
-        match method {
-            "tools/list" => Kinds { tools: true, ..none },
-            "prompts/list" => Kinds { prompts: true, ..none },
-            "resources/list" | "resources/templates/list" => Kinds { resources: true, ..none },
-            "resources/read" => Kinds { updates: true, ..none },
-            "tasks/get" => Kinds { tasks: true, ..none },
-            _ => none,
-        }
-    }
-
-    fn and(self, other: Kinds) -> Kinds {
-        Kinds {
-            tools: self.tools || other.tools,
-            prompts: self.prompts || other.prompts,
-            resources: self.resources || other.resources,
-            updates: self.updates || other.updates,
-            tasks: self.tasks || other.tasks,
-        }
-    }
-}
-
-/// What was asked for, or granted: `params.notifications`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// The kinds.
-    pub kinds: Kinds,
-    /// `resourceSubscriptions`, as sent.
-    pub uris: Box<[Name]>,
-    /// `taskIds`, as sent.
-    pub task_ids: Box<[Name]>,
-    /// It was longer than what is kept, or could not be read: it may hold more.
-    pub is_cut: bool,
-}
-
-impl Filter {
-    fn read(notifications: Option<Value<'_>>, names: &mut Names) -> Filter {
-        let Some(filter) = notifications else { return Filter::default() };
-        let is_true = |name| filter.get(name).and_then(Value::bool) == Some(true);
-        let mut is_cut = false;
-        let mut list = |name| -> Box<[Name]> {
-            let Some(list) = filter.get(name).filter(|list| list.is_array()) else { return Box::default() };
-            is_cut |= list.len() > LIST_LIMIT;
-            list.items().take(LIST_LIMIT).filter_map(Value::text).map(|text| names.intern(&text)).collect()
-        };
-        let (uris, task_ids) = (list("resourceSubscriptions"), list("taskIds"));
-        let kinds = Kinds {
-            tools: is_true("toolsListChanged"),
-            prompts: is_true("promptsListChanged"),
-            resources: is_true("resourcesListChanged"),
-            updates: !uris.is_empty(),
-            tasks: !task_ids.is_empty(),
-        };
-        Filter { kinds, uris, task_ids, is_cut }
-    }
-
-    /// Whether a notification of this method may come under it.
-    #[must_use]
-    pub fn allows(&self, method: &str) -> bool {
-        self.is_cut || self.kinds.allows(method)
-    }
-}
 
 /// How many notifications of each kind a subscription has brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -213,8 +90,8 @@ pub struct Subscription {
 pub(super) struct Subscriptions {
     /// By rising call.
     all: Vec<Subscription>,
-    /// The latest one of each id.
-    by_id: HashMap<(ScopeIdx, Id), CallIdx>,
+    /// The latest one of each id, by the hash of scope and id.
+    by_id: HashMap<u64, CallIdx>,
     /// Lost ones whose client has not yet come back and read everything anew, oldest first.
     lost: Vec<CallIdx>,
 }
@@ -232,14 +109,6 @@ impl Subscriptions {
     fn position(&self, call: CallIdx) -> Option<usize> {
         self.all.binary_search_by_key(&call, |subscription| subscription.call).ok()
     }
-
-    /// The listen of an id.
-    pub(super) fn of_id(&self, scope: ScopeIdx, id: &Id) -> Option<CallIdx> {
-        if self.all.is_empty() {
-            return None;
-        }
-        self.by_id.get(&(scope, id.clone())).copied()
-    }
 }
 
 impl Model {
@@ -255,15 +124,25 @@ impl Model {
         self.subscriptions.find(call)
     }
 
+    /// The latest listen of an id.
+    pub(super) fn listen_of_id(&self, scope: ScopeIdx, id: &Id) -> Option<CallIdx> {
+        if self.subscriptions.all.is_empty() {
+            return None;
+        }
+        let found = self.subscriptions.by_id.get(&self.hasher.hash_one((scope, id))).copied();
+        found.filter(|idx| self.call(*idx).is_some_and(|call| call.scope == scope && call.id == *id))
+    }
+
     /// A listen request begins a subscription.
     pub(super) fn listen(&mut self, at: At, said: &Said<'_>, idx: CallIdx, content: Option<&Content>) {
-        let Some(id) = said.id.clone() else { return };
+        let Some(id) = &said.id else { return };
         let asked = match content {
             Some(content) => Filter::read(content.value().at(&["params", "notifications"]), &mut self.names),
             None => Filter { is_cut: true, ..Filter::default() },
         };
         let client = self.client_of(at, said);
-        self.subscriptions.by_id.insert((at.scope, id), idx);
+        let key = self.hasher.hash_one((at.scope, id));
+        self.subscriptions.by_id.insert(key, idx);
         self.subscriptions.all.push(Subscription {
             call: idx,
             asked,
@@ -340,7 +219,7 @@ impl Model {
         if at.stream.is_some() {
             return self.find_on_stream(at, |call| call.method == Name::LISTEN);
         }
-        self.subscriptions.of_id(at.scope, tag?)
+        self.listen_of_id(at.scope, tag?)
     }
 
     /// A notification of the server, taken into its subscription.
@@ -359,9 +238,9 @@ impl Model {
         let Some(idx) = listen else {
             if let Some(id) = &said.subscription
                 && at.dir == Dir::S2c
-                && self.subscriptions.of_id(at.scope, id).is_none()
+                && self.listen_of_id(at.scope, id).is_none()
             {
-                let meant = other_type(id).and_then(|other| self.subscriptions.of_id(at.scope, &other));
+                let meant = other_type(id).and_then(|other| self.listen_of_id(at.scope, &other));
                 self.see(at, Some(row), meant, Sight::SubscriptionUnknown { id: id.clone() });
             }
             return;

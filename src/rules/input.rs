@@ -7,7 +7,7 @@ mod roots;
 mod sampling;
 
 use crate::event::Dir;
-use crate::model::Sight;
+use crate::model::{Round, Sight};
 use crate::rules::book::{Book, On, SightKind};
 use crate::rules::case::{Case, short};
 use crate::rules::rounds;
@@ -43,7 +43,7 @@ struct Answer<'a> {
     key: String,
     /// What was asked: its params.
     asked: Option<Value<'a>>,
-    answer: Value<'a>,
+    value: Value<'a>,
 }
 
 /// Everything that the case asks for by this method.
@@ -67,19 +67,21 @@ fn answers<'a>(case: &Case<'a>, method: &str) -> Vec<Answer<'a>> {
         let is_mine = case.call().is_some_and(|call| call.sender == Dir::S2c);
         let answer = case.result().filter(|_| is_mine);
         let asked = case.request_params();
-        return answer.map(|answer| Answer { key: String::new(), asked, answer }).into_iter().collect();
+        return answer
+            .map(|answer| Answer { key: String::new(), asked, value: answer })
+            .into_iter()
+            .collect();
     }
     let responses = case.params().and_then(|params| params.get("inputResponses"));
-    let (Some(responses), Some(asked)) = (responses, rounds::answered(case).and_then(|round| round.asked()))
-    else {
+    let (Some(responses), Some(asked)) = (responses, rounds::answered(case).and_then(Round::asked)) else {
         return Vec::new();
     };
     let of_key = |key: &str| {
         asked.get(key).filter(|asked| asked.get("method").is_some_and(|name| name.is_text(method)))
     };
-    let mine = responses.members().filter_map(|(key, answer)| {
+    let mine = responses.members().filter_map(|(key, value)| {
         let asked = of_key(&key)?.get("params");
-        Some(Answer { key: key.into_owned(), asked, answer })
+        Some(Answer { key: key.into_owned(), asked, value })
     });
     mine.collect()
 }

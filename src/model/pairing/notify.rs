@@ -197,7 +197,7 @@ impl Model {
         content: Option<&Content>,
     ) -> RowIdx {
         let listen = self.listen_of(at, said.subscription.as_ref());
-        let by_tag = || self.subscriptions.of_id(at.scope, said.subscription.as_ref()?);
+        let by_tag = || self.listen_of_id(at.scope, said.subscription.as_ref()?);
         let on_stream = || match at.dir {
             Dir::S2c => self.find_on_stream(at, |_| true),
             _ => None,

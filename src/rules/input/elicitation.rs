@@ -165,10 +165,10 @@ fn action_is(answer: Value<'_>, action: &str) -> bool {
 }
 
 fn unfit_content(case: &Case<'_>, out: &mut Out<'_>) {
-    for answer in answers(case, CREATE).into_iter().filter(|answer| action_is(answer.answer, "accept")) {
+    for answer in answers(case, CREATE).into_iter().filter(|answer| action_is(answer.value, "accept")) {
         let Some(asked) = answer.asked.filter(|asked| !is_url(case, Some(*asked))) else { continue };
         let Some(schema) = asked.get("requestedSchema") else { continue };
-        let misfit = match answer.answer.get("content").filter(|content| !content.is_null()) {
+        let misfit = match answer.value.get("content").filter(|content| !content.is_null()) {
             Some(content) => form::misfit(schema, content),
             None if schema.get("properties").is_none_or(Value::is_empty) => None,
             None => Some("there is no content".to_owned()),
@@ -181,15 +181,16 @@ fn unfit_content(case: &Case<'_>, out: &mut Out<'_>) {
 
 fn needless_content(case: &Case<'_>, out: &mut Out<'_>) {
     for answer in answers(case, CREATE) {
-        let content = answer.answer.get("content").filter(|content| !content.is_null());
-        let (is_url, is_accepted) = (is_url(case, answer.asked), action_is(answer.answer, "accept"));
+        let content = answer.value.get("content").filter(|content| !content.is_null());
+        let (is_url, is_accepted) = (is_url(case, answer.asked), action_is(answer.value, "accept"));
         if content.is_none() || (is_accepted && !is_url) {
             continue;
         }
         let draft = out.draft(case);
-        let (draft, why) = match is_url {
-            true => (draft, "leads to a URL"),
-            false => (draft.at_most(Severity::Hint), "was not accepted"),
+        let (draft, why) = if is_url {
+            (draft, "leads to a URL")
+        } else {
+            (draft.at_most(Severity::Hint), "was not accepted")
         };
         draft.say(out, format!("{} {why}, and its answer has content", words(case, &answer.key)));
     }

@@ -38,7 +38,7 @@ pub(super) fn misfit(schema: Value<'_>, content: Value<'_>) -> Option<String> {
 }
 
 /// The values that a property chooses from.
-fn choices<'a>(property: Value<'a>) -> Option<Vec<Value<'a>>> {
+fn choices(property: Value<'_>) -> Option<Vec<Value<'_>>> {
     if let Some(list) = property.get("enum") {
         return Some(list.items().collect());
     }
@@ -129,8 +129,8 @@ mod tests {
             (r#"{"team":"blue","size":3.0,"share":0.5,"ok":true,"other":{}}"#, None),
             (r#"{"team":"blue","day":"mon","level":"b","days":["tue","mon"],"tags":["x"]}"#, None),
             (r#"{"team":"bl\u00fc"}"#, None),
-            (r#"{}"#, Some(r#""team" is missing"#)),
-            (r#"[]"#, Some("its content is no object")),
+            ("{}", Some(r#""team" is missing"#)),
+            ("[]", Some("its content is no object")),
             (r#"{"team":7}"#, Some(r#""team" is no string: 7"#)),
             (r#"{"team":"b"}"#, Some(r#""team" is too short or too long: "b""#)),
             (r#"{"team":"blue","size":2.5}"#, Some(r#""size" is no whole number: 2.5"#)),

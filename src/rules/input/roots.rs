@@ -14,7 +14,7 @@ pub(super) fn rules(book: &mut Book) {
 
 fn not_a_file(case: &Case<'_>, out: &mut Out<'_>) {
     for answer in answers(case, LIST) {
-        let roots = answer.answer.get("roots").into_iter().flat_map(Value::items);
+        let roots = answer.value.get("roots").into_iter().flat_map(Value::items);
         let mut uris = roots.filter_map(|root| root.get("uri")?.text());
         if let Some(uri) = uris.find(|uri| !uri.starts_with("file://")) {
             out.say(

@@ -42,7 +42,7 @@ fn incomplete(case: &Case<'_>, out: &mut Out<'_>) {
 }
 
 /// Messages with their role and blocks; content is one block or a list.
-fn messages<'a>(params: Option<Value<'a>>) -> Vec<(Cow<'a, str>, Vec<Value<'a>>)> {
+fn messages(params: Option<Value<'_>>) -> Vec<(Cow<'_, str>, Vec<Value<'_>>)> {
     let messages = params.and_then(|params| params.get("messages")).into_iter().flat_map(Value::items);
     messages
         .map(|message| {

@@ -97,11 +97,10 @@ fn undeclared(declared: Value<'_>, request: Value<'_>) -> Option<&'static str> {
             let Some(modes) = declared.get("elicitation") else { return Some("elicitation") };
             let (form, url) = (modes.get("form").is_some(), modes.get("url").is_some());
             let is_url = param("mode").is_some_and(|mode| mode.is_text("url"));
-            match is_url {
-                true => (!url).then_some("elicitation.url"),
-                // An empty object means forms only.
-                false => (url && !form).then_some("elicitation.form"),
-            }
+            // An empty object means forms only.
+            let is_offered = if is_url { url } else { form || !url };
+            let mode = if is_url { "elicitation.url" } else { "elicitation.form" };
+            (!is_offered).then_some(mode)
         }
         SAMPLING => {
             let Some(sampling) = declared.get("sampling") else { return Some("sampling") };

@@ -31,7 +31,7 @@ fn given<'a>(case: &Case<'a>) -> Option<(Option<Value<'a>>, Option<Value<'a>>)> 
     Some((state, params.get("inputResponses").filter(|responses| responses.is_object())))
 }
 
-fn keys<'a>(value: Option<Value<'a>>) -> impl Iterator<Item = Cow<'a, str>> {
+fn keys(value: Option<Value<'_>>) -> impl Iterator<Item = Cow<'_, str>> {
     value.into_iter().flat_map(Value::members).map(|(key, _)| key)
 }
 

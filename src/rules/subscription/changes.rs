@@ -1,21 +1,21 @@
 //! Whether what changed was told to those who listen (SUB-17).
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::model::{CallIdx, Delivered, Exchange, Kinds, ScopeIdx, Subscription};
+use crate::model::{CallIdx, ListKind, Subscription, Viewer};
 use crate::rules::Blame;
 use crate::rules::book::{Book, Look, On};
 use crate::rules::case::Case;
 use crate::rules::findings::Out;
 use crate::time::Mono;
-use crate::wire::json::Value;
 
 /// How long the announcement may lag behind the changed list. ours. In nanoseconds.
 const LAG_NS: u64 = 5_000_000_000;
 
-/// Callers whose lists are remembered, changes in doubt, and subscriptions asked for one. ours.
+/// Lists that are remembered. ours.
 const LISTS_LIMIT: usize = 1024;
+
+/// Changes in doubt at once, and subscriptions that are asked for one. ours.
 const DOUBTS_LIMIT: usize = 64;
 
 pub(super) fn rules(book: &mut Book) {
@@ -24,54 +24,10 @@ pub(super) fn rules(book: &mut Book) {
     book.rule("SUB-17", &when, Changes::default());
 }
 
-/// The kinds of list that are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum List {
-    Tools,
-    Prompts,
-    Resources,
-}
-
-impl List {
-    fn of(method: &str) -> Option<List> {
-        match method {
-            "tools/list" => Some(List::Tools),
-            "prompts/list" => Some(List::Prompts),
-            "resources/list" => Some(List::Resources),
-            _ => None,
-        }
-    }
-
-    /// The member that holds it, and what names one item.
-    fn members(self) -> (&'static str, &'static str) {
-        match self {
-            List::Tools => ("tools", "name"),
-            List::Prompts => ("prompts", "name"),
-            List::Resources => ("resources", "uri"),
-        }
-    }
-
-    fn is_in(self, kinds: Kinds) -> bool {
-        match self {
-            List::Tools => kinds.tools,
-            List::Prompts => kinds.prompts,
-            List::Resources => kinds.resources,
-        }
-    }
-
-    fn told(self, delivered: Delivered) -> u32 {
-        match self {
-            List::Tools => delivered.tools,
-            List::Prompts => delivered.prompts,
-            List::Resources => delivered.resources,
-        }
-    }
-}
-
-/// A whole list as it was answered last.
+/// A whole list as it was told last.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// Equal for the same set of names.
+    /// Equal for the same names, whatever their order.
     names: u64,
     call: CallIdx,
     asked: Mono,
@@ -80,7 +36,7 @@ struct Known {
 /// A change that a listener should have been told.
 #[derive(Debug)]
 struct Doubt {
-    list: List,
+    kind: ListKind,
     listen: CallIdx,
     /// How often it had been told when the changed list was answered.
     told: u32,
@@ -89,52 +45,47 @@ struct Doubt {
     at: Mono,
 }
 
-/// The latest lists by caller, and changes that may still be announced.
+/// The latest lists, and changes that may still be announced.
 #[derive(Debug, Default)]
 struct Changes {
-    lists: HashMap<(ScopeIdx, List, u64), Known>,
+    lists: HashMap<(Viewer, ListKind), Known>,
     /// Oldest first.
     doubts: VecDeque<Doubt>,
-    hasher: BuildHasherDefault<DefaultHasher>,
 }
 
 impl Look for Changes {
     fn look(&mut self, case: &Case<'_>, _out: &mut Out<'_>) {
-        let (Some(list), Some(idx), Some(call)) = (List::of(case.method()), case.seen.call, case.call())
-        else {
-            return;
-        };
-        let Some(names) = self.names(case, list) else { return };
-        let caller = self.caller(case.exchange());
-        let key = (case.seen.scope, list, caller);
+        let (Some(kind), Some(idx)) = (ListKind::of_method(case.method()), case.seen.call) else { return };
+        let Some(viewer) = case.model.viewer(idx) else { return };
+        let walk = case.model.listed(viewer, kind).and_then(|listed| listed.walk_of(idx));
+        let Some(walk) = walk.filter(|walk| walk.is_whole() && !walk.is_cut()) else { return };
+        let names = walk.items().fold(0, |sum: u64, (name, _)| sum.wrapping_add(name));
+        let key = (viewer, kind);
         if self.lists.len() >= LISTS_LIMIT && !self.lists.contains_key(&key) {
             return;
         }
-        let known = Known { names, call: idx, asked: call.started };
+        let known = Known { names, call: idx, asked: walk.started };
         let Some(before) = self.lists.insert(key, known).filter(|before| before.names != names) else {
             return;
         };
-        let listens = case.model.subscriptions().iter().rev().take(DOUBTS_LIMIT);
-        let mine = listens.filter(|found| self.has_listened(case, found, list, before.asked, caller));
-        let doubts: Vec<Doubt> = mine
-            .map(|found| Doubt {
-                list,
-                listen: found.call,
-                told: list.told(found.delivered),
-                before: before.call,
-                after: idx,
-                at: case.seen.at,
-            })
-            .collect();
         let room = DOUBTS_LIMIT.saturating_sub(self.doubts.len());
-        self.doubts.extend(doubts.into_iter().take(room));
+        let listens = case.model.subscriptions().iter().rev().take(DOUBTS_LIMIT);
+        let mine = listens.filter(|found| has_listened(case, found, kind, before.asked, viewer)).take(room);
+        self.doubts.extend(mine.map(|found| Doubt {
+            kind,
+            listen: found.call,
+            told: told(found, kind),
+            before: before.call,
+            after: idx,
+            at: case.seen.at,
+        }));
     }
 
     fn wait(&mut self, case: &Case<'_>, out: &mut Out<'_>) {
         while let Some(doubt) = self.doubts.pop_front_if(|doubt| case.seen.at.ns_since(doubt.at) > LAG_NS) {
             let Some(found) = case.model.subscription(doubt.listen) else { continue };
             let is_over = case.model.call(doubt.listen).is_none_or(|call| call.state.is_terminal());
-            if is_over || doubt.list.told(found.delivered) > doubt.told {
+            if is_over || told(found, doubt.kind) > doubt.told {
                 continue;
             }
             let sentence = format!(
@@ -149,41 +100,21 @@ impl Look for Changes {
     }
 }
 
-impl Changes {
-    /// The names of a list that came in one answer.
-    fn names(&self, case: &Case<'_>, list: List) -> Option<u64> {
-        let (result, asked) = (case.result()?, case.request()?);
-        let is_part = asked.at(&["params", "cursor"]).is_some() || result.get("nextCursor").is_some();
-        let (items, name) = list.members();
-        let items = result.get(items).filter(|items| items.is_array() && !is_part)?;
-        let names = items.items().map(|item| item.get(name).and_then(Value::text));
-        // Whatever their order.
-        Some(names.fold(0, |sum: u64, name| sum.wrapping_add(self.hasher.hash_one(name))))
+/// How often a subscription was told that a list had changed.
+fn told(found: &Subscription, kind: ListKind) -> u32 {
+    match kind {
+        ListKind::Tools => found.delivered.tools,
+        ListKind::Prompts => found.delivered.prompts,
+        ListKind::Resources | ListKind::Templates => found.delivered.resources,
     }
+}
 
-    /// Equal for requests that sign alike; lists may differ between those that do not.
-    fn caller(&self, exchange: Option<&Exchange>) -> u64 {
-        self.hasher.hash_one(exchange.and_then(|exchange| exchange.headers().get("authorization")))
-    }
-
-    /// Open since the earlier list was asked for, for this kind and by this caller, and not told since.
-    fn has_listened(
-        &self,
-        case: &Case<'_>,
-        found: &Subscription,
-        list: List,
-        since: Mono,
-        caller: u64,
-    ) -> bool {
-        let Some(call) = case.model.call(found.call) else { return false };
-        let is_granted = found.granted.as_ref().is_some_and(|granted| list.is_in(granted.kinds));
-        let exchange = call.stream.and_then(|stream| case.model.exchange_of(stream));
-        let is_open = !call.state.is_terminal() && call.scope == case.seen.scope;
-        let was_told = found.brought.is_some_and(|at| at >= since);
-        is_open
-            && is_granted
-            && found.acknowledged.is_some_and(|at| at <= since)
-            && !was_told
-            && self.caller(exchange) == caller
-    }
+/// Open since the earlier list was asked for, for its changes and by the same viewer, and brought
+/// nothing since.
+fn has_listened(case: &Case<'_>, found: &Subscription, kind: ListKind, since: Mono, viewer: Viewer) -> bool {
+    let is_open = case.model.call(found.call).is_some_and(|call| !call.state.is_terminal());
+    let is_granted = found.granted.as_ref().is_some_and(|granted| granted.kinds.allows(kind.change()));
+    let was_open = found.acknowledged.is_some_and(|at| at <= since);
+    let was_quiet = found.brought.is_none_or(|at| at < since);
+    is_open && is_granted && was_open && was_quiet && case.model.viewer(found.call) == Some(viewer)
 }

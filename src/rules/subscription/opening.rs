@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{subscription, words};
-use crate::model::{CallIdx, CallState, Filter, Kinds, Model, Sight};
+use crate::model::{CallIdx, CallState, Exchange, Filter, Kinds, Model, Sight};
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
@@ -67,7 +67,7 @@ fn begins_otherwise(case: &Case<'_>, out: &mut Out<'_>) {
         Sight::Message
             if found.messages == 0
                 && case.call().is_some_and(|call| call.state == CallState::AnsweredOk)
-                && case.exchange().is_none_or(|exchange| exchange.is_event_stream()) =>
+                && case.exchange().is_none_or(Exchange::is_event_stream) =>
         {
             "its closing result"
         }
