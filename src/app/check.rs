@@ -34,7 +34,7 @@ pub fn check(paths: &[PathBuf], options: &Options, mut tell: impl FnMut(&str, &F
                 checked.reports.push(report);
             }
             Err(error) => {
-                let (trace, reason) = (path.display().to_string(), format!("{error:#}"));
+                let (trace, reason) = (path.display().to_string(), error.to_string());
                 checked.unread.push(Unread { trace, reason });
             }
         }
