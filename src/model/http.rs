@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use bytes::Bytes;
+use serde_json::value::RawValue;
 
 use super::call::{CallIdx, CallState, MarkKind, ServerView};
 use super::content::Content;
@@ -118,7 +119,7 @@ impl Model {
             }
         }
         let mut exchange = Exchange::new(scope);
-        exchange.era = named;
+        exchange.era = self.era.or(named);
         exchange.started = Some(event.at);
         exchange.head = Some(RequestHead {
             body: None,
@@ -191,6 +192,8 @@ impl Model {
                 let row = self.push_row(at, RowKind::HttpRequest, None, detail, None);
                 if matches!(other, Frame::NotUtf8 { .. }) {
                     self.see_fault(at, row, FrameFault::NotUtf8);
+                } else if let Some(messages) = concatenated(body) {
+                    self.see_fault(at, row, FrameFault::Concatenated { messages });
                 }
             }
         }
@@ -277,6 +280,7 @@ impl Model {
         self.see(at, None, None, Sight::ServerOutput);
         let exchange = self.exchange(event);
         exchange.heard = Some(event.at);
+        exchange.answer_bytes += bytes.len() as u64;
         let call = exchange.calls.first().copied();
         let is_new = is_sse && !matches!(exchange.answer, Answer::Sse(_));
         if is_new {
@@ -362,6 +366,19 @@ impl Model {
 /// Whether an object is a JSON-RPC message, well formed or not.
 fn is_ours(envelope: &Envelope<'_>) -> bool {
     envelope.member("jsonrpc").is_some() || envelope.member("method").is_some()
+}
+
+/// How many messages a body holds one after the other, when it holds several and nothing else.
+fn concatenated(body: &[u8]) -> Option<u32> {
+    let values = serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>();
+    let mut messages = 0;
+    for value in values {
+        match jsonrpc::read(value.ok()?.get().as_bytes()) {
+            Frame::Message(envelope) if is_ours(&envelope) => messages += 1,
+            _ => return None,
+        }
+    }
+    (messages > 1).then_some(messages)
 }
 
 /// Path and query of a URL or of a request target.

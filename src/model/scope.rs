@@ -38,6 +38,8 @@ pub struct Scope {
     pub process: Process,
     /// The `User-Agent` of the latest request that named one.
     pub user_agent: Option<Name>,
+    /// HTTP: the session of 2024-11-05, whose answers come on the stream of its GET.
+    pub is_http_sse: bool,
     /// The first event seen.
     pub started: Mono,
     /// The process, or the session, ended.
@@ -112,6 +114,7 @@ impl Scope {
             server: None,
             capabilities: Capabilities::default(),
             process: Process::default(),
+            is_http_sse: false,
             user_agent: None,
             pipes: [None; 3],
             started,

@@ -267,6 +267,11 @@ pub enum FrameFault {
     },
     /// An event of an event stream that is no message.
     SseNotMessage,
+    /// Several messages in one body, one after the other and not in an array.
+    Concatenated {
+        /// How many.
+        messages: u32,
+    },
     /// A JSON array of messages.
     Batch {
         /// How many items it has.

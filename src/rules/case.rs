@@ -117,6 +117,11 @@ impl<'a> Case<'a> {
         self.model.capabilities(self.seen.scope)?.server(self.era()?)
     }
 
+    /// The number of the event folded last: what proves a thing that has no row of its own.
+    pub(super) fn event_number(&self) -> u64 {
+        self.model.rows().last().map_or(0, |row| row.n)
+    }
+
     /// The HTTP exchange that it belongs to.
     pub(super) fn exchange(&self) -> Option<&'a Exchange> {
         self.model.exchange_of(self.seen.stream?)

@@ -54,8 +54,13 @@ impl Findings {
 
     /// The latest finding of a rule about a call.
     pub(super) fn about(&self, rule: &str, call: CallIdx) -> Option<usize> {
+        self.about_any(&[rule], call)
+    }
+
+    /// The latest finding of any of these rules about a call.
+    pub(super) fn about_any(&self, rules: &[&str], call: CallIdx) -> Option<usize> {
         let mine = self.by_call.get(&call)?.iter().rev();
-        mine.copied().find(|at| self.all.get(*at).is_some_and(|finding| finding.rule == rule))
+        mine.copied().find(|at| self.all.get(*at).is_some_and(|finding| rules.contains(&finding.rule)))
     }
 
     /// The latest finding of a rule in a process or session.
@@ -265,6 +270,7 @@ impl Draft {
         for idx in self.calls {
             if finding.calls.len() < EVIDENCE_LIMIT && !finding.calls.contains(&idx) {
                 finding.calls.push(idx);
+                findings.by_call.entry(idx).or_default().push(at);
             }
         }
         for n in self.evidence {

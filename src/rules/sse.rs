@@ -49,11 +49,6 @@ fn modern_stream<'a>(case: &Case<'a>) -> Option<&'a Exchange> {
     of_call.or(exchange.era()).is_some_and(crate::spec::era::Era::is_modern).then_some(exchange)
 }
 
-/// The event folded last; events of a stream are told before their row.
-fn number(case: &Case<'_>) -> u64 {
-    case.model.rows().last().map_or(0, |row| row.n)
-}
-
 fn not_message(case: &Case<'_>, out: &mut Out<'_>) {
     if matches!(case.what(), Sight::Frame { fault: FrameFault::SseNotMessage, .. }) {
         out.say(case, "an event's data is no message");
@@ -96,7 +91,7 @@ impl Look for AfterAnswer {
             Sight::SseEvent(field) if field.has_data && !field.is_empty => {
                 let Some(idx) = self.0.get(&stream) else { return };
                 let answered = case.name(*idx);
-                let draft = out.draft(case).blame(Blame::Server).and_event(number(case));
+                let draft = out.draft(case).blame(Blame::Server).and_event(case.event_number());
                 draft.gather(out, stream, |times| {
                     format!("{} on the stream of {answered} after its answer", count(times, "event"))
                 });
@@ -130,7 +125,7 @@ fn may_be_buffered(case: &Case<'_>, out: &mut Out<'_>) {
 fn has_id(case: &Case<'_>, out: &mut Out<'_>) {
     let Sight::SseEvent(field) = case.what() else { return };
     if (field.id.is_some() || field.retry.is_some()) && modern_stream(case).is_some() {
-        let draft = out.draft(case).blame(Blame::Server).and_event(number(case));
+        let draft = out.draft(case).blame(Blame::Server).and_event(case.event_number());
         draft.gather(out, case.seen.scope, |times| {
             format!("{} with an id or a retry time, which nobody can use", count(times, "event"))
         });
@@ -158,7 +153,7 @@ fn other_type(case: &Case<'_>, out: &mut Out<'_>) {
     };
     if field.has_data && modern_stream(case).is_some() {
         let kind = short(kind);
-        let draft = out.draft(case).blame(Blame::Server).and_event(number(case));
+        let draft = out.draft(case).blame(Blame::Server).and_event(case.event_number());
         draft.gather(out, (case.seen.scope, &kind), |times| {
             format!("{} of the type {kind}, not message", count(times, "event"))
         });
@@ -168,7 +163,7 @@ fn other_type(case: &Case<'_>, out: &mut Out<'_>) {
 fn empty(case: &Case<'_>, out: &mut Out<'_>) {
     let Sight::SseEvent(field) = case.what() else { return };
     if field.is_empty && modern_stream(case).is_some() {
-        let draft = out.draft(case).blame(Blame::Server).and_event(number(case));
+        let draft = out.draft(case).blame(Blame::Server).and_event(case.event_number());
         draft.gather(out, case.seen.scope, |times| format!("{} without data in it", count(times, "event")));
     }
 }

@@ -37,6 +37,7 @@ pub struct Exchange {
     /// The request body, while it is not whole.
     pub(in crate::model) request: Option<Request>,
     pub(in crate::model) status: Option<u16>,
+    pub(in crate::model) answer_bytes: u64,
     pub(in crate::model) answer: Answer,
     pub(in crate::model) is_delete: bool,
     /// It takes up the stream of this call again, by event id.
@@ -127,6 +128,12 @@ impl Exchange {
         self.answer_headers.as_ref()
     }
 
+    /// Bytes of the answer's body so far, as they passed.
+    #[must_use]
+    pub fn answer_bytes(&self) -> u64 {
+        self.answer_bytes
+    }
+
     /// The answer is an event stream.
     #[must_use]
     pub fn is_event_stream(&self) -> bool {
@@ -190,6 +197,7 @@ impl Exchange {
             calls: Vec::new(),
             request: None,
             status: None,
+            answer_bytes: 0,
             answer: Answer::None,
             is_delete: false,
             resumes: None,

@@ -129,6 +129,9 @@ impl Model {
             self.exchange(event).scope = scope;
         }
         self.exchange(event).is_session = true;
+        if let Some(scope) = self.scope_mut(scope) {
+            scope.is_http_sse = true;
+        }
         let named = self.names.text(path).to_owned();
         self.http.endpoints.insert(path, scope);
         let field = SseField {

@@ -69,7 +69,7 @@ impl Look for Quiet {
         if let Some(idx) = first {
             draft = draft.and_call(case.model, idx);
         }
-        draft.and_event(super::number(case)).gather(out, stream, |times| match times {
+        draft.and_event(case.event_number()).gather(out, stream, |times| match times {
             1 => format!("the stream of {subject} was without a byte for {quiet}"),
             _ => format!("the stream of {subject} was quiet for long {times} times, last for {quiet}"),
         });
