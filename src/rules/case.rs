@@ -163,6 +163,12 @@ impl<'a> Case<'a> {
         self.scope().is_some_and(|scope| scope.negotiated.is_some())
     }
 
+    /// Its session is of the transport of 2024-11-05, whose answers come on the stream of a GET; that
+    /// is spoken under later versions as well.
+    pub(super) fn is_http_sse(&self) -> bool {
+        self.scope().is_some_and(|scope| scope.is_http_sse)
+    }
+
     /// Something was injected into its call: what follows is nobody's fault.
     pub(super) fn is_injected(&self) -> bool {
         self.call().is_some_and(|call| call.is_injected)

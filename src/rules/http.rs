@@ -33,10 +33,9 @@ fn posted<'a>(case: &Case<'a>) -> Option<&'a Exchange> {
     case.exchange().filter(|exchange| is_alone && is_client && exchange.head().is_some())
 }
 
-/// The session is of the transport before Streamable HTTP, whose answers come on the stream of a GET,
-/// or may be one whose beginning was not seen.
-fn is_http_sse(case: &Case<'_>) -> bool {
-    !case.is_full() || case.scope().is_some_and(|scope| scope.is_http_sse)
+/// The session is of the transport of 2024-11-05, or its beginning was not seen.
+fn may_be_http_sse(case: &Case<'_>) -> bool {
+    !(case.is_full() || case.is_modern()) || case.is_http_sse()
 }
 
 /// Paths that messages were posted to.

@@ -1,6 +1,6 @@
 //! Heads of answers: statuses, types and fields (HTTP-14, HTTP-15, HTTP-17, HTTP-19, HTTP-21, HTTP-23).
 
-use super::{Endpoints, is_http_sse};
+use super::{Endpoints, may_be_http_sse};
 use crate::event::Headers;
 use crate::model::{CallState, Exchange, Name, Sight};
 use crate::rules::book::{Book, Look, On, SightKind};
@@ -46,7 +46,7 @@ fn request_answer(case: &Case<'_>, out: &mut Out<'_>) {
     let (Some(exchange), Some(idx)) = (case.exchange(), case.seen.call) else { return };
     let status = exchange.status().unwrap_or(0);
     let is_first = exchange.calls().first() == Some(&idx);
-    if !(200..300).contains(&status) || !is_first || is_http_sse(case) {
+    if !(200..300).contains(&status) || !is_first || may_be_http_sse(case) {
         return;
     }
     let subject = case.subject();

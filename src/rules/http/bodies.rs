@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{is_http_sse, posted};
+use super::{may_be_http_sse, posted};
 use crate::event::Dir;
 use crate::model::{Exchange, FrameFault, Name, Sight};
 use crate::rules::Blame;
@@ -79,7 +79,7 @@ fn so_often(times: u32) -> String {
 
 /// A notification, or in a legacy era a response, alone in its POST. One with an id is ambiguous.
 fn wants_no_answer(case: &Case<'_>) -> bool {
-    let Some(exchange) = posted(case).filter(|_| !is_http_sse(case)) else { return false };
+    let Some(exchange) = posted(case).filter(|_| !may_be_http_sse(case)) else { return false };
     let is_notification = case.message().is_some_and(|message| message.method.is_some());
     let has_id = case.body().is_some_and(|body| body.get("id").is_some());
     let is_known = if is_notification { !has_id } else { !case.is_modern() };

@@ -1,7 +1,7 @@
 //! How a client posts: the HTTP method, what it accepts, what it declares, what it relies on
 //! (HTTP-01, HTTP-02, HTTP-20, HTTP-22, HTTP-24).
 
-use super::{Endpoints, is_http_sse, posted};
+use super::{Endpoints, may_be_http_sse, posted};
 use crate::event::Headers;
 use crate::model::{FrameFault, Sight};
 use crate::rules::book::{Book, Look, On, SightKind};
@@ -62,7 +62,7 @@ fn cover(fields: &Headers, media_type: &str) -> Cover {
 }
 
 fn accepts_both(case: &Case<'_>, out: &mut Out<'_>) {
-    let Some(exchange) = posted(case).filter(|_| !is_http_sse(case)) else { return };
+    let Some(exchange) = posted(case).filter(|_| !may_be_http_sse(case)) else { return };
     let types = [headers::JSON, headers::EVENT_STREAM];
     let least = types.into_iter().map(|media_type| (cover(exchange.headers(), media_type), media_type)).min();
     let Some((found, media_type)) = least.filter(|(found, _)| *found != Cover::Named) else { return };

@@ -44,7 +44,8 @@ pub(super) fn rules(book: &mut Book) {
 
 /// It is a GET of the session's endpoint.
 fn is_get(case: &Case<'_>) -> bool {
-    case.seen.scope != ScopeIdx(0) && case.exchange().is_some_and(|exchange| exchange.method() == "GET")
+    let is_get = case.exchange().is_some_and(|exchange| exchange.method() == "GET");
+    is_get && case.seen.scope != ScopeIdx(0) && !case.is_http_sse()
 }
 
 fn accept(case: &Case<'_>, out: &mut Out<'_>) {
@@ -174,7 +175,8 @@ fn unannounced() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
 }
 
 fn closed_early(case: &Case<'_>, out: &mut Out<'_>) {
-    let is_post = case.exchange().is_none_or(|exchange| exchange.method() == "POST");
+    let is_post =
+        case.exchange().is_none_or(|exchange| exchange.method() == "POST" && exchange.is_event_stream());
     if !is_post || case.call().is_none_or(|call| call.method == Name::LISTEN) {
         return;
     }
