@@ -26,6 +26,7 @@ mod ends;
 pub mod flow;
 mod fold;
 mod group;
+pub mod handshake;
 mod http;
 pub mod listed;
 mod message;
@@ -46,6 +47,7 @@ pub use capabilities::Capabilities;
 pub use clocks::{Basis, Clock, Clocks, Cut};
 pub use content::{Content, Message};
 pub use flow::{Flow, FlowIdx};
+pub use handshake::{Handshake, Speaks};
 pub use http::Exchange;
 pub use listed::{Definition, ListKind, Listed, Viewer, Walk};
 pub use overview::{Capture, Counts, Overview};
@@ -77,8 +79,10 @@ impl Name {
     pub(crate) const LISTEN: Name = Name(1);
     pub(crate) const INITIALIZE: Name = Name(2);
     pub(crate) const DISCOVER: Name = Name(3);
+    pub(crate) const INITIALIZED: Name = Name(4);
     /// Texts of the names above, in their order; every other method follows.
-    const FIRST: [&str; 4] = ["tools/call", "subscriptions/listen", "initialize", "server/discover"];
+    const FIRST: [&str; 5] =
+        [methods::TOOLS_CALL, methods::LISTEN, methods::INITIALIZE, methods::DISCOVER, methods::INITIALIZED];
 
     /// The name that a method has in every model; `None`: no era knows it.
     #[must_use]
@@ -217,6 +221,11 @@ impl Model {
     #[must_use]
     pub fn call(&self, idx: CallIdx) -> Option<&Call> {
         self.calls.get(idx.0 as usize)
+    }
+
+    /// Open requests of a process or session, of both sides, oldest first.
+    pub fn open_in(&self, scope: ScopeIdx) -> impl Iterator<Item = CallIdx> + '_ {
+        self.scope(scope).into_iter().flat_map(|scope| scope.open.keys().copied())
     }
 
     /// One row.

@@ -174,9 +174,11 @@ impl<'a> Said<'a> {
         self.result_type.as_deref() == Some("input_required")
     }
 
-    /// The era that the message itself names.
+    /// The era that the message itself names. Only the modern era names one in `_meta`, so an unknown
+    /// revision there is a modern one.
     pub(super) fn era(&self) -> Option<Era> {
-        self.version.as_deref().and_then(Era::from_name)
+        let known = self.version.as_deref().and_then(Era::from_name);
+        known.or_else(|| self.has_meta_version.then_some(Era::V2026_07_28))
     }
 
     fn members_of(&mut self, raw: Option<&'a RawValue>) -> Vec<(Cow<'a, str>, &'a RawValue)> {

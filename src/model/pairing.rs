@@ -52,6 +52,7 @@ impl Model {
         }
         let kind = if is_notification { Kind::Notification } else { envelope.kind };
         let (method, call) = self.row(row).map_or((None, None), |row| (row.method, row.call));
+        self.note_handshake(at, kind, method, call, &said);
         if let Some(content) = &content {
             self.note_capabilities(kind, call, content);
             self.note_lists(at, kind, row, content);
@@ -88,7 +89,7 @@ impl Model {
         let method = self.names.intern(said.method.as_deref().unwrap_or_default());
         let target = said.target.as_deref().map(|target| self.names.intern(target));
         let at = self.place_of_request(at, method);
-        let era = self.era_of_request(at, said);
+        let era = self.era_of_request(at, method, said);
         let Some(id) = said.id.clone() else {
             let row = self.push_row(at, RowKind::Request, Some(method), target, None);
             self.set_row_era(row, era);
@@ -195,16 +196,18 @@ impl Model {
         At { scope, ..at }
     }
 
-    /// protocol.md section 10: header, `_meta`, then what `initialize` settled.
-    fn era_of_request(&mut self, at: At, said: &Said<'_>) -> Option<Era> {
+    /// protocol.md section 10: header, `_meta`, then what `initialize` settled, then the channel.
+    fn era_of_request(&mut self, at: At, method: Name, said: &Said<'_>) -> Option<Era> {
         let named = at.era.or_else(|| said.era());
-        let is_modern = named.is_some_and(Era::is_modern) || (named.is_none() && said.has_meta_version);
+        let begins = method == Name::INITIALIZE && at.dir == Dir::C2s;
         let forced = self.era;
         let scope = self.scope_mut(at.scope)?;
-        scope.has_modern |= is_modern;
-        scope.has_legacy |= named.is_some_and(|era| !era.is_modern());
-        // A server's request is of the channel's era; a client's says its own, or was settled.
-        let settled = if at.dir == Dir::S2c { scope.channel_era() } else { scope.negotiated };
+        scope.has_modern |= named.is_some_and(Era::is_modern);
+        scope.has_legacy |= begins || named.is_some_and(|era| !era.is_modern());
+        // HTTP requests without a session may be of several clients, each with an era of its own.
+        let of_channel = !begins && (at.dir == Dir::S2c || at.transport == Transport::Stdio);
+        let settled = if at.dir == Dir::S2c { None } else { scope.negotiated };
+        let settled = settled.or_else(|| scope.channel_era().filter(|_| of_channel));
         forced.or(named).or(settled)
     }
 

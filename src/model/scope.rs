@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{CallIdx, Capabilities, FlowIdx, Name, RowIdx};
+use super::{CallIdx, Capabilities, FlowIdx, Handshake, Name, RowIdx, Speaks};
 use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
 use crate::time::Mono;
@@ -32,6 +32,10 @@ pub struct Scope {
     pub client: Option<Peer>,
     /// The server, as it names itself.
     pub server: Option<Peer>,
+    /// How far its handshake has come.
+    pub handshake: Handshake,
+    /// Which eras its server has shown to speak.
+    pub speaks: Speaks,
     /// What both say they can do.
     pub(super) capabilities: Capabilities,
     /// stdio: the process.
@@ -112,6 +116,8 @@ impl Scope {
             has_legacy: false,
             client: None,
             server: None,
+            handshake: Handshake::default(),
+            speaks: Speaks::default(),
             capabilities: Capabilities::default(),
             process: Process::default(),
             is_http_sse: false,

@@ -174,6 +174,12 @@ impl Draft {
         self
     }
 
+    /// The era that it is judged under, where that is not the era of the message.
+    pub(super) fn under(mut self, era: Era) -> Draft {
+        self.era = Some(era);
+        self
+    }
+
     /// Not worse than this.
     pub(super) fn at_most(mut self, severity: Severity) -> Draft {
         self.severity = self.severity.min(severity);
@@ -268,6 +274,10 @@ impl Draft {
         let finding = findings.all.get_mut(at)?;
         finding.sentence = sentence(times);
         for idx in self.calls {
+            let about = findings.by_call.entry(idx).or_default();
+            if !about.contains(&at) {
+                about.push(at);
+            }
             if finding.calls.len() < EVIDENCE_LIMIT && !finding.calls.contains(&idx) {
                 finding.calls.push(idx);
                 findings.by_call.entry(idx).or_default().push(at);

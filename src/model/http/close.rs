@@ -135,6 +135,7 @@ impl Model {
                 call.client = ClientView::Answered;
             }
             self.finish(idx, CallState::AnsweredError, at.now);
+            self.note_refused(idx, exchange.status);
             self.see(at, Some(row), Some(idx), Sight::Answered);
             return;
         }

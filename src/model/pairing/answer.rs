@@ -156,6 +156,7 @@ impl Model {
             self.see(at, Some(row), None, Sight::AnswerNoId);
             return row;
         };
+        let era = self.channel_era(at);
         let other = other_type(id);
         let meant = other.and_then(|other| {
             self.find_on_stream(at, |call| call.sender == sender && call.id == other)
@@ -163,6 +164,7 @@ impl Model {
                 .filter(|idx| self.state_of(*idx).is_some_and(|state| !state.is_terminal()))
         });
         let row = self.push_row(at, kind, None, detail, meant);
+        self.set_row_era(row, era);
         match meant {
             Some(idx) => {
                 self.mark(idx, MarkKind::Late, at.now, row);
