@@ -48,11 +48,10 @@ mod timeout;
 mod tools;
 mod version;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::machine::policy::Policy;
-use crate::model::{CallIdx, Model, ScopeIdx};
+use crate::model::{CallIdx, Model};
 use crate::spec::era::Era;
 use book::Book;
 use case::Case;
@@ -147,8 +146,6 @@ pub struct Judge {
     policy: Arc<Policy>,
     book: Book,
     findings: Findings,
-    /// The last finding of a process or session that can explain calls without an answer.
-    causes: HashMap<ScopeIdx, usize>,
     ends: first::ends::Ends,
 }
 
@@ -174,7 +171,6 @@ impl Judge {
                 self.book.wait(&case, &mut self.findings);
             }
             self.book.look(&case, &mut self.findings);
-            first::framing::look(&case, self);
             first::pairing::look(&case, self);
             first::ends::look(&case, self);
         }

@@ -80,9 +80,9 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::Script;
     use super::*;
     use crate::event::Dir::{C2s, S2c};
+    use crate::model::script::Script;
 
     #[test]
     fn the_latest_word_counts_and_each_era_has_its_own() {

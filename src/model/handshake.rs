@@ -95,9 +95,9 @@ fn is_modern_code(code: i64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::Script;
-    use super::super::{ScopeIdx, Speaks};
     use crate::event::Dir::{C2s, S2c};
+    use crate::model::script::Script;
+    use crate::model::{ScopeIdx, Speaks};
     use crate::time::Mono;
 
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;

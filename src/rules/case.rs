@@ -4,9 +4,11 @@ use super::Judge;
 use super::catalogue;
 use super::findings::Draft as NewDraft;
 use super::{Blame, Severity};
-use crate::event::Transport;
+use crate::event::{Dir, Transport};
 use crate::machine::policy::Policy;
-use crate::model::{Call, CallIdx, Exchange, Message, Model, Row, RowIdx, Scope, ScopeIdx, Seen, Sight};
+use crate::model::{
+    Call, CallIdx, Exchange, Message, Model, Row, RowIdx, Scope, ScopeIdx, Seen, Sight, Speaks,
+};
 use crate::spec::era::Era;
 use crate::spec::meta;
 use crate::wire::json::Value;
@@ -86,9 +88,19 @@ impl<'a> Case<'a> {
         self.body()?.get("error")
     }
 
+    /// The code of the error, where it is an integer.
+    pub(super) fn code(&self) -> Option<i64> {
+        self.error()?.get("code")?.integer()
+    }
+
+    /// `_meta` of the message's `params` or `result`.
+    pub(super) fn metadata(&self) -> Option<Value<'a>> {
+        self.params().or_else(|| self.result())?.get("_meta")
+    }
+
     /// A member of `_meta` in the message's `params` or `result`.
     pub(super) fn meta(&self, name: &str) -> Option<Value<'a>> {
-        self.params().or_else(|| self.result())?.get("_meta")?.get(name)
+        self.metadata()?.get(name)
     }
 
     /// The request that the call was made with, as a JSON value; only while the call is open and in
@@ -120,6 +132,31 @@ impl<'a> Case<'a> {
     /// The number of the event folded last: what proves a thing that has no row of its own.
     pub(super) fn event_number(&self) -> u64 {
         self.model.rows().last().map_or(0, |row| row.n)
+    }
+
+    /// What the answers of the server have proved about its eras so far. Over HTTP the modern ones
+    /// belong to no session.
+    pub(super) fn speaks(&self) -> Speaks {
+        let own = self.scope().map(|scope| scope.speaks).unwrap_or_default();
+        let shared = self.model.scope(ScopeIdx(0)).map(|scope| scope.speaks).unwrap_or_default();
+        let is_http = self.transport() == Transport::Http;
+        Speaks { modern: own.modern || (is_http && shared.modern), ..own }
+    }
+
+    /// The client sent it.
+    pub(super) fn is_from_client(&self) -> bool {
+        self.row().is_some_and(|row| row.dir == Dir::C2s)
+    }
+
+    /// The server sent it.
+    pub(super) fn is_from_server(&self) -> bool {
+        self.row().is_some_and(|row| row.dir == Dir::S2c)
+    }
+
+    /// On a pipe: JSON that is no message at all, not even a bad one.
+    pub(super) fn is_noise(&self) -> bool {
+        let names_itself = self.body().is_some_and(|body| body.get("jsonrpc").is_some());
+        self.transport() == Transport::Stdio && !names_itself
     }
 
     /// The HTTP exchange that it belongs to.
@@ -233,14 +270,6 @@ impl Draft {
 
     pub(super) fn and_call(self, model: &Model, idx: CallIdx) -> Draft {
         Draft(self.0.and_call(model, idx))
-    }
-
-    pub(super) fn and_id(self, id: String) -> Draft {
-        Draft(self.0.and_id(id))
-    }
-
-    pub(super) fn because(self, cause: Option<usize>) -> Draft {
-        Draft(self.0.because(cause))
     }
 
     pub(super) fn find(self, _case: &Case<'_>, judge: &mut Judge, sentence: String) -> usize {

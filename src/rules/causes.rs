@@ -1,8 +1,9 @@
 //! What follows from what: a finding that another one explains hangs under it, so that one mistake
 //! is told once.
 
+use super::Finding;
 use super::findings::Findings;
-use super::{Finding, ScopeIdx};
+use crate::model::ScopeIdx;
 
 /// Where cause and consequence must meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ enum Join {
 const CAUSES: &[(&str, &[&str], Join)] = &[
     // An answer that cannot be matched leaves its call open.
     ("REL-11", &["RPC-09", "SSE-10", "SSE-06", "STD-06", "STD-08"], Join::Call),
-    ("REL-11", &["STD-03", "STD-01", "STD-13", "RPC-08", "RPC-26", "STD-08"], Join::Scope),
+    ("REL-11", &["RPC-08", "STD-03", "STD-01", "STD-13", "RPC-26", "STD-08"], Join::Scope),
     ("STD-11", &["REL-11"], Join::Call),
     // The token is the id.
     ("PRG-06", &["RPC-05", "RPC-07"], Join::Call),
@@ -28,6 +29,16 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     ("STD-11", &["RPC-09"], Join::Call),
     ("STD-08", &["RPC-08"], Join::Scope),
     ("STD-11", &["RPC-08"], Join::Scope),
+    // Ids that two requests share, and ids that came back with other digits.
+    ("REL-11", &["RPC-29", "RPC-05", "RPC-06", "RPC-07"], Join::Call),
+    ("STD-08", &["RPC-29", "RPC-05", "RPC-07"], Join::Call),
+    ("STD-11", &["RPC-29", "RPC-05", "RPC-07"], Join::Call),
+    // A request that must not be is answered all the same.
+    ("RPC-25", &["RPC-24"], Join::Call),
+    // One member that is missing is told by the rule that looks at nothing else.
+    ("VER-07", &["RPC-20"], Join::Call),
+    ("MET-06", &["MET-01", "MET-02"], Join::Call),
+    ("MET-07", &["MET-01", "MET-02"], Join::Call),
     // What comes after the end of a stream is wrong in its own way, too.
     ("RPC-10", &["SSE-04"], Join::Call),
     ("PRG-02", &["SSE-04"], Join::Call),

@@ -1,7 +1,6 @@
 //! Rules that are not yet objects of their own.
 
 pub(super) mod ends;
-pub(super) mod framing;
 pub(super) mod pairing;
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn fault<'a>(case: &Case<'a>) -> Option<(&'a FrameFault, Dir, &'static str)> {
 /// Text that is no JSON, and JSON that is no message at all.
 fn noise(case: &Case<'_>, out: &mut Out<'_>, sender: Dir) {
     let Some((FrameFault::NotMessage | FrameFault::NoKind, dir, pipe)) = fault(case) else { return };
-    if dir == sender {
+    if dir == sender && case.is_noise() {
         out.gather(case, case.seen.scope, |times| {
             let verb = if times == 1 { "is" } else { "are" };
             format!("{} on {pipe} that {verb} no message", count(times, "line"))

@@ -14,3 +14,5 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Request: the token under which progress is wanted.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// 2025-11-25: the task that a message belongs to.
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";

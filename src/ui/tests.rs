@@ -17,6 +17,7 @@ use crate::config::keys::{Action, KeyMap};
 use crate::config::theme::Theme;
 use crate::event::{Dir, Event, Transport, What};
 use crate::model::script::Script;
+use crate::spec::headers::encode;
 use crate::time::Mono;
 
 /// A viewer on a stage: keys in, screens out, and the events at hand that it asks for.
@@ -142,7 +143,9 @@ fn theme(name: &str, depth: Depth) -> Theme {
 
 fn meta(token: Option<&str>) -> String {
     let token = token.map(|token| format!(r#","progressToken":"{token}""#)).unwrap_or_default();
-    format!(r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"{token}}}"#)
+    format!(
+        r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"lab","version":"1"}}{token}}}"#
+    )
 }
 
 fn call(id: u64, tool: &str) -> String {
@@ -158,27 +161,51 @@ fn progress(id: u64, n: u64) -> String {
     )
 }
 
-const JSON: &[(&str, &str)] = &[("content-type", "application/json"), ("mcp-protocol-version", "2026-07-28")];
-const SSE: &[(&str, &str)] = &[("content-type", "text/event-stream")];
+/// The result of a call, as JSON.
+fn answer(id: u64, content: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","content":[{content}],"_meta":{{"io.modelcontextprotocol/serverInfo":{{"name":"shop","version":"2"}}}}}}}}"#
+    )
+}
+
+/// Posts the call of a tool whose name stands in JSON.
+fn post(script: &mut Script, ms: u64, id: u64, tool: &str) {
+    let name: String = serde_json::from_str(&format!("\"{tool}\"")).unwrap();
+    let head = [
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", &encode(&name)),
+    ];
+    script.post(ms, id, &head, &call(id, tool));
+}
+
+const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+const SSE: &[(&str, &str)] =
+    &[("content-type", "text/event-stream"), ("cache-control", "no-cache"), ("x-accel-buffering", "no")];
 
 /// One call of each fate, over HTTP.
 fn fates() -> Script {
     let mut script = Script::default();
     script.push(0, Dir::Tap, None, What::Mark("One call of each fate.\nWatch the bars.".to_owned()));
-    script.post(1000, 1, JSON, &call(1, "echo")).head(1040, 1, 200, JSON);
-    script.body(1041, 1, r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).server_closed(1041, Some(1));
-    script.post(1500, 2, JSON, &call(2, "slow")).head(1600, 2, 200, SSE);
+    post(&mut script, 1000, 1, "echo");
+    script.head(1040, 1, 200, JSON).body(1041, 1, &answer(1, "")).server_closed(1041, Some(1));
+    post(&mut script, 1500, 2, "slow");
+    script.head(1600, 2, 200, SSE);
     for n in 1..=3 {
         script.sse(1500 + n * 400, 2, &progress(2, n));
     }
-    script.sse(3000, 2, "data: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}}\n\n");
+    script.sse(3000, 2, &format!("data: {}\n\n", answer(2, r#"{"type":"text","text":"done"}"#)));
     script.server_closed(3001, Some(2));
-    script.post(2000, 3, JSON, &call(3, "absent")).head(2010, 3, 400, JSON);
+    post(&mut script, 2000, 3, "absent");
+    script.head(2010, 3, 400, JSON);
     script.body(2011, 3, r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no such tool"}}"#);
     script.server_closed(2011, Some(3));
-    script.post(3200, 4, JSON, &call(4, "slow")).head(3250, 4, 200, SSE).sse(3600, 4, &progress(4, 1));
-    script.client_closed(4000, Some(4));
-    script.post(4100, 5, JSON, &call(5, "evil \\u001b[31m\\u202ename")).head(4150, 5, 200, SSE);
+    post(&mut script, 3200, 4, "slow");
+    script.head(3250, 4, 200, SSE).sse(3600, 4, &progress(4, 1)).client_closed(4000, Some(4));
+    post(&mut script, 4100, 5, "evil \\u001b[31m\\u202ename");
+    script.head(4150, 5, 200, SSE);
     script.sse(4200, 5, "data: {\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}\n\n");
     script
 }

@@ -176,6 +176,16 @@ impl<'a> Value<'a> {
         self.at
     }
 
+    /// The value of the same document that begins at a byte of its text, if one does.
+    #[must_use]
+    pub fn starting_at(self, offset: usize) -> Option<Value<'a>> {
+        let document = self.document;
+        // Values stand in the order in which they begin.
+        let at = document.nodes.partition_point(|node| (node.start as usize) < offset);
+        let is_here = document.nodes.get(at).is_some_and(|node| node.start as usize == offset);
+        is_here.then_some(Value { document, at: u32::try_from(at).ok()? })
+    }
+
     /// A member of an object; the last one of this name, as parsers read duplicates.
     #[must_use]
     pub fn get(self, name: &str) -> Option<Value<'a>> {

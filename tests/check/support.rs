@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// A call that is answered long after its cancel (CAN-05, a warning), in four events.
-pub(crate) const LATE: &str = r#"{"t_ms":0,"dir":"c2s","transport":"stdio","raw":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n"}
+pub(crate) const LATE: &str = r#"{"t_ms":0,"dir":"c2s","transport":"stdio","raw":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{},\"io.modelcontextprotocol/clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}}\n"}
 {"t_ms":100,"dir":"c2s","transport":"stdio","raw":"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1,\"reason\":\"enough\"}}\n"}
-{"t_ms":9000,"dir":"s2c","transport":"stdio","raw":"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"resultType\":\"complete\",\"content\":[]}}\n"}
+{"t_ms":9000,"dir":"s2c","transport":"stdio","raw":"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"resultType\":\"complete\",\"content\":[],\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}}\n"}
 {"t_ms":9100,"dir":"tap","transport":"stdio","event":"capture_end"}
 "#;
 

@@ -90,8 +90,9 @@ impl Model {
         if let Some(scope) = self.scope_mut(scope) {
             scope.negotiated = era;
         }
+        let forced = self.era;
         if let Some(call) = self.call_mut(idx) {
-            call.era = era.or(call.era);
+            call.era = forced.or(era).or(call.era);
         }
     }
 

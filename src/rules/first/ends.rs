@@ -123,7 +123,6 @@ fn never_answered(case: &Case<'_>, judge: &mut Judge, idx: CallIdx, silent_ns: u
     let Some(draft) = case.draft("REL-11") else { return };
     let sentence =
         format!("{} was never answered; {what} after {} of silence", case.name(idx), Case::ms(silent_ns));
-    let follows = judge.causes.get(&case.seen.scope).copied();
-    let draft = draft.and_call(case.model, idx).blame(Blame::Server).because(follows);
+    let draft = draft.and_call(case.model, idx).blame(Blame::Server);
     draft.find(case, judge, sentence);
 }
