@@ -264,26 +264,12 @@ impl Draft {
         Draft(self.0.blame(blame))
     }
 
-    pub(super) fn at_most(self, severity: Severity) -> Draft {
-        Draft(self.0.at_most(severity))
-    }
-
     pub(super) fn and_call(self, model: &Model, idx: CallIdx) -> Draft {
         Draft(self.0.and_call(model, idx))
     }
 
     pub(super) fn find(self, _case: &Case<'_>, judge: &mut Judge, sentence: String) -> usize {
         self.0.finish(&mut judge.findings, sentence).unwrap_or(usize::MAX)
-    }
-
-    pub(super) fn gather(
-        self,
-        _case: &Case<'_>,
-        judge: &mut Judge,
-        subject: impl std::hash::Hash,
-        sentence: impl Fn(u32) -> String,
-    ) {
-        self.0.join(&mut judge.findings, subject, sentence);
     }
 }
 
