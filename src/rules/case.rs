@@ -3,7 +3,7 @@
 use super::Judge;
 use super::catalogue;
 use super::findings::Draft as NewDraft;
-use super::{Blame, Severity};
+use super::Blame;
 use crate::event::{Dir, Transport};
 use crate::machine::policy::Policy;
 use crate::model::{
