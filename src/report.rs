@@ -114,14 +114,8 @@ impl Report {
     /// out; what followed from one of them then follows from what that one followed from.
     #[must_use]
     pub fn new(trace: String, model: &Model, judge: &Judge, options: &Options, lines: Lines) -> Report {
-        let findings = judge.findings();
-        let positions = select::positions(findings, &options.selection);
-        let told = findings.iter().zip(&positions).filter(|(_, position)| position.is_some());
-        let item = |(finding, _): (&Finding, _)| {
-            let fails = options.fail_on.has(finding.rule, finding.severity);
-            Item::new(model, finding, select::cause(finding, findings, &positions), fails)
-        };
-        let items = told.map(item).chain(options.budget.exceeded(model)).collect();
+        let mut items = told(model, judge.findings(), options);
+        items.extend(options.budget.exceeded(model));
         let mut undecided = if options.undecided { judge.undecided(model) } else { Vec::new() };
         undecided.retain(|one| options.selection.has(one.rule));
         let overview = model.overview();
@@ -209,6 +203,17 @@ impl Item {
     fn era_text(&self) -> &'static str {
         self.era.map_or("era not known", Era::as_str)
     }
+}
+
+/// The findings that are told, in words.
+fn told(model: &Model, findings: &[Finding], options: &Options) -> Vec<Item> {
+    let positions = select::positions(findings, &options.selection);
+    let told = findings.iter().zip(&positions).filter(|(_, position)| position.is_some());
+    let item = |(finding, _): (&Finding, _)| {
+        let fails = options.fail_on.has(finding.rule, finding.severity);
+        Item::new(model, finding, select::cause(finding, findings, &positions), fails)
+    };
+    told.map(item).collect()
 }
 
 /// A rule of the catalogue or a budget, in one sentence.

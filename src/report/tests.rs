@@ -18,52 +18,85 @@ fn report(script: &Script, options: &Options) -> Report {
     Report::new("a\u{1b}.jsonl".to_owned(), &model, &judge, options, Lines::default())
 }
 
-fn checked(script: &Script) -> Checked {
-    Checked { reports: vec![report(script, &Options::default())], ..Checked::default() }
-}
-
-/// A stray answer, and a call that is therefore never answered.
-fn faulty() -> Script {
+/// A call that is answered, in three events.
+fn answered() -> Script {
     let mut script = Script::default();
     script.line(0, C2s, r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}"#);
-    script.line(1, S2c, r#"{"jsonrpc":"2.0","id":0,"result":{}}"#);
-    script.client_closed(40_000, None).server_closed(40_001, None).end(40_002);
+    script.line(1, S2c, r#"{"jsonrpc":"2.0","id":"a","result":{"content":[]}}"#).end(2);
     script
 }
 
-fn clean() -> Script {
-    let mut script = Script::default();
-    script.line(0, C2s, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    script.line(1, S2c, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).end(2);
-    script
+/// A report about it with these findings.
+fn report_of(findings: &[Finding], options: &Options) -> Report {
+    let none =
+        Selection { ignored: catalogue::entries().iter().map(|entry| entry.id).collect(), only: vec![] };
+    let clean = report(&answered(), &Options { selection: none, ..Options::default() });
+    Report { items: told(&answered().fold(), findings, options), ..clean }
+}
+
+fn checked(findings: &[Finding]) -> Checked {
+    Checked { reports: vec![report_of(findings, &Options::default())], ..Checked::default() }
+}
+
+/// A stray answer, and what follows from it for the call.
+fn findings() -> [Finding; 2] {
+    let first = Finding {
+        rule: "RPC-08",
+        severity: Severity::Error,
+        era: None,
+        blame: Blame::Server,
+        calls: Vec::new(),
+        ids: vec!["0".to_owned()],
+        evidence: vec![2],
+        sentence: "an answer has the id 0".to_owned(),
+        remedy: "Send it back.",
+        cause: None,
+    };
+    let second = Finding {
+        rule: "REL-11",
+        severity: Severity::Warning,
+        era: Some(Era::V2026_07_28),
+        calls: vec![CallIdx(0)],
+        ids: Vec::new(),
+        evidence: (1..=9).collect(),
+        sentence: "t was\u{1b} never answered".to_owned(),
+        cause: Some(0),
+        ..first.clone()
+    };
+    [first, second]
 }
 
 #[test]
 fn text_hangs_consequences_under_their_cause() {
-    let expected = r#"error RPC-08 [era not known, server] an answer has the id 0, which no request of the other side had.
-  rule: An answer belongs to a request that the other side sent.
+    let [rpc_08, rel_11] = ["RPC-08", "REL-11"].map(rule_text);
+    let expected = format!(
+        "\
+error RPC-08 [era not known, server] an answer has the id 0.
+  rule: {rpc_08}
   evidence: #2
-  what to do: Send the id back exactly as it came.
+  what to do: Send it back.
 
-  warning REL-11 [era not known, server] tools/call t (id "a") was never answered; the client closed after 40.0 s of silence.
-    rule: Every request ends: answered, cancelled or closed.
-    evidence: #1 #4
-    what to do: See what the server was doing; give the client a limit and have it cancel.
+  warning REL-11 [2026-07-28, server] t was\u{fffd} never answered.
+    rule: {rel_11}
+    evidence: #1 #2 #3 #4 #5 #6 #7 #8 …
+    what to do: Send it back.
 
-a�.jsonl: 1 error, 1 warning, 0 hints in 5 events with 1 call
-"#;
-    assert_eq!(text(&checked(&faulty())), expected);
+a\u{fffd}.jsonl: 1 error, 1 warning, 0 hints in 3 events with 1 call
+"
+    );
+    assert_eq!(text(&checked(&findings())), expected);
 }
 
 #[test]
 fn a_clean_recording_is_one_line() {
-    assert_eq!(text(&checked(&clean())), "a�.jsonl: clean, nothing found in 3 events with 1 call\n");
-    assert!(!checked(&clean()).fails());
+    let checked = checked(&[]);
+    assert_eq!(text(&checked), "a\u{fffd}.jsonl: clean, nothing found in 3 events with 1 call\n");
+    assert!(!checked.fails());
 }
 
 #[test]
 fn json_keeps_the_type_of_ids_and_links_causes_within_the_one_array() {
-    let report = report(&faulty(), &Options::default());
+    let report = report_of(&findings(), &Options::default());
     let text = as_json(&Checked { reports: vec![report.clone(), report], ..Checked::default() });
     assert!(text.contains(r"a\u001b.jsonl"));
     let findings: Value = serde_json::from_str(&text).unwrap();
@@ -108,7 +141,7 @@ fn what_is_told_and_what_fails_is_the_users_choice() {
     ];
     for (selection, fail_on, expected) in cases {
         let options = Options { selection, fail_on, ..Options::default() };
-        let report = report(&faulty(), &options);
+        let report = report_of(&findings(), &options);
         let told: Vec<Told> =
             report.items.iter().map(|item| (item.rule, item.caused_by, item.fails)).collect();
         assert_eq!(told, expected, "{options:?}");
@@ -121,7 +154,7 @@ type Depths = &'static [(usize, u64)];
 
 #[test]
 fn causes_stand_before_what_follows_whatever_the_order() {
-    let mut report = report(&faulty(), &Options::default());
+    let mut report = report_of(&findings(), &Options::default());
     let item = report.items[0].clone();
     let cases: [(&[Option<usize>], Depths); 5] = [
         (&[None, Some(0), Some(1)], &[(0, 0), (1, 1), (2, 2)]),

@@ -11,6 +11,9 @@ pub(crate) const LATE: &str = r#"{"t_ms":0,"dir":"c2s","transport":"stdio","raw"
 {"t_ms":9100,"dir":"tap","transport":"stdio","event":"capture_end"}
 "#;
 
+/// The rules that the recording below is about; others may have a word about it too.
+pub(crate) const HOSTILE_RULES: &str = "--rule=RPC-08,REL-11,STD-01,STD-04";
+
 /// Faults of every severity in six events, with a name, an id and noise that try to steer
 /// terminals, close XML elements and open Markdown ones: a stray answer (RPC-08, error), a call
 /// that is therefore never answered (REL-11, warning), a line that is no message (STD-01, error)
