@@ -10,6 +10,7 @@ use crate::event::Dir;
 use crate::model::{Round, Sight};
 use crate::rules::book::{Book, On, SightKind};
 use crate::rules::case::{Case, short};
+use crate::rules::findings::Out;
 use crate::rules::rounds;
 use crate::wire::json::Value;
 use crate::wire::jsonrpc::Kind;
@@ -89,4 +90,12 @@ fn answers<'a>(case: &Case<'a>, method: &str) -> Vec<Answer<'a>> {
 /// Something asked for, in words: its key among several, or the request.
 fn words(case: &Case<'_>, key: &str) -> String {
     if key.is_empty() { case.subject() } else { format!("input {:?} for {}", short(key), case.subject()) }
+}
+
+/// Says one finding for each thing asked; a task repeats what it asks in every poll.
+fn say(case: &Case<'_>, out: &mut Out<'_>, key: &str, sentence: &str) {
+    let target = case.call().and_then(|call| call.target);
+    let is_poll = case.method() == "tasks/get";
+    let call = case.seen.call.filter(|_| !is_poll);
+    out.gather(case, (case.seen.scope, call, target.filter(|_| is_poll), key), |_| sentence.to_owned());
 }

@@ -1,3 +1,5 @@
+//! Rounds on small recordings: which request goes on with which, and what is kept of them.
+
 use super::*;
 use crate::event::Dir::{C2s, S2c};
 use crate::model::script::{MODERN, Script};

@@ -1,3 +1,5 @@
+//! Subscriptions on small recordings: asked, granted, brought, lost and opened again.
+
 use super::*;
 use crate::event::Dir::{C2s, S2c};
 use crate::model::script::{MODERN, Script};

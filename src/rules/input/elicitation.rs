@@ -1,6 +1,6 @@
 //! Elicitation: what a person is asked, and what comes back (ELI-01..08).
 
-use super::{answered, answers, asked, asks, form, words};
+use super::{answered, answers, asked, asks, form, say, words};
 use crate::rules::Severity;
 use crate::rules::book::{Book, On, SightKind};
 use crate::rules::case::{Case, short};
@@ -48,14 +48,6 @@ fn text<'a>(params: Option<Value<'a>>, name: &str) -> Option<std::borrow::Cow<'a
 /// It leads to a URL; before 2025-11-25 there were only forms.
 fn is_url(case: &Case<'_>, params: Option<Value<'_>>) -> bool {
     case.era() >= Some(Era::V2025_11_25) && text(params, "mode").as_deref() == Some("url")
-}
-
-/// Says one finding for each thing asked; a task repeats what it asks in every poll.
-fn say(case: &Case<'_>, out: &mut Out<'_>, key: &str, sentence: &str) {
-    let target = case.call().and_then(|call| call.target);
-    let is_poll = case.method() == "tasks/get";
-    let call = case.seen.call.filter(|_| !is_poll);
-    out.gather(case, (case.seen.scope, call, target.filter(|_| is_poll), key), |_| sentence.to_owned());
 }
 
 fn incomplete(case: &Case<'_>, out: &mut Out<'_>) {

@@ -5,12 +5,15 @@
 use crate::rules::case::short;
 use crate::wire::json::Value;
 
+/// Properties and values that are looked through; a longer form is not judged. ours.
+const FIELDS_LIMIT: usize = 256;
+
 /// The first property that is no simple value: an object, or a list other than a choice of several
 /// (which exists `has_lists` eras only).
 pub(super) fn nested(schema: Value<'_>, has_lists: bool) -> Option<String> {
     let is_nested = |property: Value<'_>| match property.get("type").and_then(Value::text).as_deref() {
         Some("object") => true,
-        Some("array") => !(has_lists && property.get("items").and_then(choices).is_some()),
+        Some("array") => !(has_lists && property.get("items").is_some_and(is_choice)),
         _ => false,
     };
     let mut properties = schema.get("properties").into_iter().flat_map(Value::members);
@@ -21,6 +24,10 @@ pub(super) fn nested(schema: Value<'_>, has_lists: bool) -> Option<String> {
 pub(super) fn misfit(schema: Value<'_>, content: Value<'_>) -> Option<String> {
     if !content.is_object() {
         return Some("its content is no object".to_owned());
+    }
+    let lists = [schema.get("required"), schema.get("properties"), Some(content)];
+    if lists.into_iter().flatten().any(|list| list.len() > FIELDS_LIMIT) {
+        return None;
     }
     let required = schema.get("required").into_iter().flat_map(Value::items).filter_map(Value::text);
     for name in required {
@@ -37,13 +44,16 @@ pub(super) fn misfit(schema: Value<'_>, content: Value<'_>) -> Option<String> {
     None
 }
 
-/// The values that a property chooses from.
+fn is_choice(property: Value<'_>) -> bool {
+    ["enum", "oneOf", "anyOf"].into_iter().any(|name| property.get(name).is_some())
+}
+
+/// The values that a property chooses from; `None` where it is free, or offers too much.
 fn choices(property: Value<'_>) -> Option<Vec<Value<'_>>> {
-    if let Some(list) = property.get("enum") {
-        return Some(list.items().collect());
-    }
-    let list = property.get("oneOf").or_else(|| property.get("anyOf"))?;
-    list.items().map(|item| item.get("const")).collect()
+    let named = || property.get("oneOf").or_else(|| property.get("anyOf"));
+    let list = property.get("enum").or_else(named).filter(|list| list.len() <= FIELDS_LIMIT)?;
+    let is_plain = property.get("enum").is_some();
+    list.items().map(|item| if is_plain { Some(item) } else { item.get("const") }).collect()
 }
 
 fn is_same(a: Value<'_>, b: Value<'_>) -> bool {
@@ -88,7 +98,8 @@ fn unfit(property: Value<'_>, value: Value<'_>) -> Option<&'static str> {
             let is_offered = |item: Value<'_>| {
                 offered.as_ref().is_none_or(|offered| offered.iter().any(|known| is_same(*known, item)))
             };
-            return (!value.items().all(is_offered)).then_some("has an item that was not offered");
+            return (!value.items().take(FIELDS_LIMIT).all(is_offered))
+                .then_some("has an item that was not offered");
         }
         _ => {}
     }
@@ -154,6 +165,15 @@ mod tests {
                 content.root().raw()
             );
         }
+    }
+
+    #[test]
+    fn a_form_too_long_to_be_looked_through_is_left_alone() {
+        let fields: Vec<String> =
+            (0..=FIELDS_LIMIT).map(|nth| format!("\"f{nth}\":{{\"type\":\"string\"}}")).collect();
+        let schema = document(&format!("{{\"properties\":{{{}}}}}", fields.join(",")));
+        let content = document(r#"{"f0":7}"#);
+        assert_eq!(misfit(schema.root(), content.root()), None);
     }
 
     #[test]

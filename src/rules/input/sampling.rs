@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::{asked, asks, words};
+use super::{asked, asks, say, words};
 use crate::model::{ScopeIdx, Sight};
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, short};
@@ -37,7 +37,7 @@ fn incomplete(case: &Case<'_>, out: &mut Out<'_>) {
         } else {
             continue;
         };
-        out.say(case, format!("{} lacks {lack}", words(case, &ask.key)));
+        say(case, out, &ask.key, &format!("{} lacks {lack}", words(case, &ask.key)));
     }
 }
 
@@ -69,10 +69,9 @@ fn mixed_results(case: &Case<'_>, out: &mut Out<'_>) {
         };
         if let Some(at) = messages(ask.params).iter().position(is_mixed) {
             let nth = at + 1;
-            out.say(
-                case,
-                format!("{}: message {nth} mixes tool results with other blocks", words(case, &ask.key)),
-            );
+            let sentence =
+                format!("{}: message {nth} mixes tool results with other blocks", words(case, &ask.key));
+            say(case, out, &ask.key, &sentence);
         }
     }
 }
@@ -85,7 +84,7 @@ fn unanswered_use(case: &Case<'_>, out: &mut Out<'_>) {
                 "{}: the tool use {id:?} of message {nth} has no result in the next one",
                 words(case, &ask.key)
             );
-            out.say(case, sentence);
+            say(case, out, &ask.key, &sentence);
         }
     }
 }
@@ -116,13 +115,11 @@ fn undeclared_context(case: &Case<'_>, out: &mut Out<'_>) {
         let Some(declared) = case.client_capabilities().filter(|_| is_wide) else { continue };
         if declared.at(&["sampling", "context"]).is_none() {
             let context = context.raw();
-            out.say(
-                case,
-                format!(
-                    "{} wants the context {context}, which the client does not offer",
-                    words(case, &ask.key)
-                ),
+            let sentence = format!(
+                "{} wants the context {context}, which the client does not offer",
+                words(case, &ask.key)
             );
+            say(case, out, &ask.key, &sentence);
         }
     }
 }

@@ -10,6 +10,9 @@ use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
 use crate::wire::json::Value;
 
+/// Questions and answers of one round that are looked through; of more, none are judged. ours.
+const KEYS_LIMIT: usize = 64;
+
 /// Rounds of one chain that are looked at. ours.
 const CHAIN_LIMIT: usize = 32;
 
@@ -28,7 +31,16 @@ pub(super) fn rules(book: &mut Book) {
 fn given<'a>(case: &Case<'a>) -> Option<(Option<Value<'a>>, Option<Value<'a>>)> {
     let params = case.params().filter(|_| !case.method().starts_with("tasks/"))?;
     let state = params.get("requestState");
-    Some((state, params.get("inputResponses").filter(|responses| responses.is_object())))
+    Some((state, params.get("inputResponses").filter(can_be_looked_through)))
+}
+
+/// What a round asked for.
+fn asked(round: &Round) -> Option<Value<'_>> {
+    round.asked().filter(can_be_looked_through)
+}
+
+fn can_be_looked_through(object: &Value<'_>) -> bool {
+    object.is_object() && object.len() <= KEYS_LIMIT
 }
 
 fn keys(value: Option<Value<'_>>) -> impl Iterator<Item = Cow<'_, str>> {
@@ -47,7 +59,7 @@ fn matching<'a>(case: &Case<'a>, responses: Option<Value<'_>>) -> Vec<&'a Round>
         return Vec::new();
     };
     let has_asked = |round: &&Round| {
-        let asked = round.asked();
+        let asked = asked(round);
         keys(responses).all(|key| asked.is_some_and(|asked| asked.get(&key).is_some()))
     };
     case.model.rounds_like(call).filter(has_asked).collect()
@@ -124,7 +136,7 @@ fn state_of_another(case: &Case<'_>, out: &mut Out<'_>) {
 fn unanswered(case: &Case<'_>, out: &mut Out<'_>) {
     let (Some((_, responses)), Some(round)) = (given(case), answered(case)) else { return };
     let is_answered = |key: &str| responses.is_some_and(|responses| responses.get(key).is_some());
-    if let Some(key) = keys(round.asked()).find(|key| !is_answered(key)) {
+    if let Some(key) = keys(asked(round)).find(|key| !is_answered(key)) {
         let key = short(&key);
         let sentence = format!("{} comes back without an answer to {key:?}", case.subject());
         out.draft(case).and_call(case.model, round.call).say(out, sentence);
@@ -136,7 +148,7 @@ fn unanswered(case: &Case<'_>, out: &mut Out<'_>) {
 fn was_asked(case: &Case<'_>, round: &Round, key: &str) -> bool {
     let before = |round: &&Round| case.model.round(case.model.call(round.call)?.round_of?);
     let mut chain = std::iter::successors(Some(round), before).take(CHAIN_LIMIT);
-    chain.any(|round| round.asked().is_none_or(|asked| asked.get(key).is_some()))
+    chain.any(|round| asked(round).is_none_or(|asked| asked.get(key).is_some()))
 }
 
 fn not_asked(case: &Case<'_>, out: &mut Out<'_>) {
@@ -157,7 +169,7 @@ fn not_asked(case: &Case<'_>, out: &mut Out<'_>) {
 
 fn odd_answer(case: &Case<'_>, out: &mut Out<'_>) {
     let (Some((_, Some(responses))), Some(round)) = (given(case), answered(case)) else { return };
-    let Some(asked) = round.asked() else { return };
+    let Some(asked) = asked(round) else { return };
     for (key, answer) in responses.members() {
         let method = asked.get(&key).and_then(|request| request.get("method")?.text());
         if let Some(lack) = method.and_then(|method| misshapen(&method, answer)) {

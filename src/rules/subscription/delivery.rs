@@ -171,7 +171,9 @@ fn not_watched(case: &Case<'_>, out: &mut Out<'_>) {
     }
     let Some(granted) = subscription(case).and_then(|found| found.granted.as_ref()) else { return };
     let Some(uri) = case.params().and_then(|params| params.get("uri")?.text()) else { return };
-    let is_watched = granted.uris.iter().any(|watched| uri.starts_with(case.model.text(*watched)));
+    let is_same = case.model.name(&uri).is_some_and(|name| granted.uris.contains(&name));
+    let is_part = || granted.uris.iter().any(|watched| uri.starts_with(case.model.text(*watched)));
+    let is_watched = is_same || is_part();
     if !granted.is_cut && granted.kinds.updates && !is_watched {
         let (subject, uri) = (case.subject(), short(&uri));
         out.gather(case, case.seen.call, |times| {

@@ -14,7 +14,7 @@ const UNSUBSCRIBE: &str = "resources/unsubscribe";
 const UPDATED: &str = "notifications/resources/updated";
 
 /// Resources that are remembered of one session; more are not judged. ours.
-const WATCHED_LIMIT: usize = 1024;
+const WATCHED_LIMIT: usize = 256;
 
 pub(super) fn rules(book: &mut Book) {
     let when = [
@@ -60,7 +60,8 @@ impl Look for Watched {
                     uri.starts_with(watched.as_str()) && until.is_none_or(is_crossing)
                 };
                 let is_known = watched.len() < WATCHED_LIMIT && case.is_full();
-                if is_known && !watched.iter().any(is_watched) {
+                let is_open = watched.get(&*uri).is_some_and(Option::is_none);
+                if is_known && !is_open && !watched.iter().any(is_watched) {
                     let uri = short(&uri);
                     out.gather(case, case.seen.scope, |times| {
                         format!("{} of resources that nobody watches; last: {uri}", count(times, "update"))
