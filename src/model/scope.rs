@@ -18,6 +18,7 @@ const ROUND_TRIPS: usize = 63;
 const WINDOW_MIN_NS: u64 = 500_000_000;
 
 /// One process (stdio), one session (legacy HTTP), or everything else on HTTP.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, none of them a state")]
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// How the peers are joined.

@@ -53,6 +53,11 @@ impl Stdio {
     }
 }
 
+/// A field of the header that other protocols put before each message.
+fn is_framing_header(name: &str) -> bool {
+    ["content-length", "content-type"].iter().any(|known| name.trim().eq_ignore_ascii_case(known))
+}
+
 impl Model {
     /// The process that stdio events belong to.
     fn stdio_scope(&mut self, at: Mono) -> ScopeIdx {
@@ -128,6 +133,7 @@ impl Model {
                 return;
             }
             Frame::NotUtf8 { .. } => self.line_not_utf8(at, line),
+            Frame::NotJson { .. } if let Some(row) = self.framed(at, &line.body) => row,
             Frame::NotJson { .. } => {
                 let place = (at.source, at.first, at.n);
                 if let Some(group) = Group::begin(&line.body, place) {
@@ -169,12 +175,27 @@ impl Model {
     fn noise(&mut self, at: At, line: &[u8]) -> RowIdx {
         let head = line.get(..line.len().min(480)).unwrap_or_default();
         let text = String::from_utf8_lossy(head);
-        let is_header =
-            text.split_once(':').is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("content-length"));
+        let is_header = text.split_once(':').is_some_and(|(name, _)| is_framing_header(name));
         let detail = self.names.detail(text.trim());
         let row = self.push_row(at, RowKind::Invalid, None, detail, None);
         self.see_fault(at, row, if is_header { FrameFault::HeaderLine } else { FrameFault::NotMessage });
         row
+    }
+
+    /// A message in a block with a header has no line end: the header of the next one follows it at
+    /// once. `None`: it is no such line.
+    fn framed(&mut self, at: At, line: &[u8]) -> Option<RowIdx> {
+        let end = line.iter().rposition(|byte| *byte == b'}')? + 1;
+        let (body, header) = line.split_at_checked(end)?;
+        let (name, _) = std::str::from_utf8(header).ok()?.split_once(':')?;
+        let text = Bytes::copy_from_slice(body);
+        let Frame::Message(envelope) = jsonrpc::read(&text) else { return None };
+        if !is_framing_header(name) || envelope.kind == Kind::Invalid {
+            return None;
+        }
+        let row = self.message(at, &envelope, Content::of(&text));
+        self.see_fault(at, row, FrameFault::HeaderLine);
+        Some(row)
     }
 
     /// A line while a group is open. True when the line became part of it.
@@ -198,13 +219,14 @@ impl Model {
     }
 
     fn close_group(&mut self, at: At, group: &Group) {
-        let whole = match jsonrpc::read(&group.text) {
+        let text = Bytes::from(group.whole());
+        let whole = match jsonrpc::read(&text) {
             Frame::Message(envelope) if envelope.kind != Kind::Invalid => envelope,
             _ => return self.drop_group(at, group),
         };
         let (source, first) = group.place().unwrap_or((at.source, at.first));
         let at = at.frame(source, first);
-        let row = self.message(at, &whole, Content::of(&Bytes::copy_from_slice(&group.text)));
+        let row = self.message(at, &whole, Content::of(&text));
         let lines = u32::try_from(group.lines.len()).unwrap_or(u32::MAX);
         self.see_fault(at, row, FrameFault::SeveralLines { lines });
     }

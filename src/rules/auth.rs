@@ -7,7 +7,8 @@ use crate::model::{Exchange, Name, ScopeIdx, Sight};
 use crate::rules::Blame;
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, count, short};
-use crate::rules::findings::Out;
+use crate::rules::findings::{Draft, Out};
+use crate::spec::meta;
 use crate::time::Mono;
 
 /// Tokens and clients that are remembered. ours: more are no longer told apart.
@@ -22,7 +23,7 @@ const TOGETHER_NS: u64 = 5_000_000_000;
 pub(super) fn rules(book: &mut Book) {
     let (request, head) = (On::Sight(SightKind::HttpRequest), On::Sight(SightKind::HttpHead));
     book.rule("AUT-01", &[request, On::Request, On::Notification], InQuery::default());
-    book.rule("AUT-02", &[head, On::Request, On::Notification], Omitted::default());
+    book.rule("AUT-02", &[head, request, On::Request, On::Notification], Omitted::default());
     book.rule("AUT-03", &[head], challenge_without_metadata);
     book.rule("AUT-04", &[head], refusal_without_scope);
     book.rule("AUT-05", &[head], StepUp::default());
@@ -71,33 +72,49 @@ impl Look for InQuery {
     }
 }
 
-/// Clients whose tokens were accepted, by session or connection, and by path.
+/// Clients whose tokens were accepted, and where.
 #[derive(Default)]
-struct Omitted(HashSet<(ScopeIdx, Option<u64>, u64)>);
+struct Omitted(HashSet<u64>);
 
 impl Look for Omitted {
     fn look(&mut self, case: &Case<'_>, out: &mut Out<'_>) {
         let Some(exchange) = case.exchange() else { return };
         let Some(head) = exchange.head() else { return };
-        // Outside a session only the connection tells clients apart.
-        let scope = case.seen.scope;
-        let conn = if scope == ScopeIdx(0) { case.seen.conn } else { None };
-        if scope == ScopeIdx(0) && conn.is_none() {
+        // Requests with messages are looked at when those are read.
+        if matches!(case.what(), Sight::HttpRequest) && exchange.method() == "POST" {
             return;
         }
-        let client = (scope, conn, hash(head.path.split('?').next()));
+        let Some(client) = client(case) else { return };
+        let client = hash((client, head.path.split('?').next()));
         if matches!(case.what(), Sight::HttpHead) {
             let is_accepted = exchange.status().is_some_and(|status| (200..300).contains(&status));
             if is_accepted && token(exchange).is_some() && self.0.len() < LIMIT {
                 self.0.insert(client);
             }
         } else if exchange.headers().get("authorization").is_none() && self.0.contains(&client) {
-            let subject = case.seen.call.map_or_else(|| short(case.method()), |idx| case.name(idx));
-            out.gather(case, client, |times| {
+            let subject = match case.seen.call {
+                Some(idx) => case.name(idx),
+                None if case.method().is_empty() => exchange.method().to_owned(),
+                None => short(case.method()),
+            };
+            let draft = out.draft(case).blame(Blame::Client).and_event(case.event_number());
+            draft.gather(out, client, |times| {
                 let requests = count(times, "request");
                 format!("{requests} without Authorization after others had it; the last: {subject}")
             });
         }
+    }
+}
+
+/// Who asks: by session, by connection, or (where a recording names none) by what it calls itself.
+fn client(case: &Case<'_>) -> Option<u64> {
+    match (case.seen.scope, case.seen.conn) {
+        (ScopeIdx(0), Some(conn)) => Some(hash(("connection", conn))),
+        (ScopeIdx(0), None) => {
+            let params = case.params().or_else(|| case.request_params())?;
+            Some(hash(params.at(&["_meta", meta::CLIENT_INFO])?.raw()))
+        }
+        (session, _) => Some(hash(session)),
     }
 }
 
@@ -233,7 +250,7 @@ impl Raced {
         });
         other.fate = Fate::Told;
         let draft = out.draft(case).blame(Blame::Client);
-        let draft = proof.into_iter().fold(draft, |draft, event| draft.and_event(event));
+        let draft = proof.into_iter().fold(draft, Draft::and_event);
         draft.say(
             out,
             "two requests were challenged side by side, and of the two tokens that came back one was refused",

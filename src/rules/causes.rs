@@ -42,6 +42,7 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     // What comes after the end of a stream is wrong in its own way, too.
     ("RPC-10", &["SSE-04"], Join::Call),
     ("PRG-02", &["SSE-04"], Join::Call),
+    ("SUB-12", &["SSE-02"], Join::Call),
     // What was granted too generously is delivered too.
     ("SUB-05", &["SUB-04"], Join::Call),
     // The answers that go with a state of somebody else.

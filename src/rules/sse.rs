@@ -107,9 +107,15 @@ impl Look for AfterAnswer {
 /// A subscription that ends is told by SUB-14, an answer that is no stream by HTTP-17 and HTTP-18.
 fn ended_early(case: &Case<'_>, out: &mut Out<'_>) {
     let Some(call) = case.call().filter(|call| call.method != Name::LISTEN) else { return };
-    if case.exchange().is_some_and(Exchange::is_event_stream) {
-        let after = Case::ms(case.seen.at.ns_since(call.started));
-        out.say(case, format!("the stream of {} ended after {after} without its answer", case.subject()));
+    let (subject, after) = (case.subject(), Case::ms(case.seen.at.ns_since(call.started)));
+    match case.exchange() {
+        Some(exchange) if exchange.is_event_stream() => {
+            out.say(case, format!("the stream of {subject} ended after {after} without its answer"));
+        }
+        Some(exchange) if exchange.status().is_some() => {}
+        _ => {
+            out.say(case, format!("the connection of {subject} ended after {after}, before an answer began"));
+        }
     }
 }
 

@@ -54,7 +54,7 @@ fn target<'a>(method: &str, params: Option<Value<'a>>) -> Option<Cow<'a, str>> {
     params?.get(member)?.text()
 }
 
-fn version<'a>(params: Option<Value<'a>>) -> Option<Cow<'a, str>> {
+fn version(params: Option<Value<'_>>) -> Option<Cow<'_, str>> {
     params?.at(&["_meta", meta::PROTOCOL_VERSION])?.text()
 }
 

@@ -111,16 +111,16 @@ pub(super) fn agree(case: &Case<'_>) -> Option<bool> {
     let definition = case.model.definition(case.seen.call?).filter(|definition| definition.is_current)?;
     let all = Annotations::of(definition.value);
     let (exchange, params) = (case.exchange()?, case.request_params());
-    Some(all.fault.is_none() && all.params.iter().all(|param| compare(exchange, param, params).is_none()))
+    Some(all.fault.is_none() && all.params.iter().all(|wanted| compare(exchange, wanted, params).is_none()))
 }
 
 fn served(case: &Case<'_>, out: &mut Out<'_>) {
     let Some(call) = case.seen.call else { return };
-    let Some(cause) = out.findings.about_any(&["HTTP-25", "HTTP-26", "HTTP-27"], call) else { return };
-    if out.findings.all().get(cause).is_some_and(|finding| finding.severity == Severity::Error) {
+    let Some(fault) = out.findings.about_any(&["HTTP-25", "HTTP-26", "HTTP-27"], call) else { return };
+    if out.findings.all().get(fault).is_some_and(|finding| finding.severity == Severity::Error) {
         let sentence =
             format!("{} got a result although its header fields do not mirror its arguments", case.subject());
-        out.draft(case).because(Some(cause)).say(out, sentence);
+        out.draft(case).because(Some(fault)).say(out, sentence);
     }
 }
 

@@ -92,7 +92,8 @@ impl Look for NoGet {
         };
         let method = exchange.method();
         let is_get = method == "GET" && cover(exchange.headers(), headers::EVENT_STREAM) == Cover::Named;
-        if !is_get && !(method == "DELETE" && self.0.has(exchange)) {
+        let is_delete = method == "DELETE" && self.0.has(exchange);
+        if !(is_get || is_delete) {
             return;
         }
         let draft = out.draft(case).blame(Blame::Client).and_event(case.event_number());

@@ -61,9 +61,9 @@ fn code(case: &Case<'_>) -> Option<i64> {
 }
 
 fn served(case: &Case<'_>, out: &mut Out<'_>) {
-    let Some(cause) = broken(case, out) else { return };
+    let Some(fault) = broken(case, out) else { return };
     let subject = case.subject();
-    out.draft(case).because(Some(cause)).gather(out, case.seen.scope, |times| {
+    out.draft(case).because(Some(fault)).gather(out, case.seen.scope, |times| {
         let requests = count(times, "request");
         format!("{requests} whose header fields do not mirror the body got a result; the last: {subject}")
     });
@@ -85,17 +85,16 @@ fn refused_otherwise(case: &Case<'_>, out: &mut Out<'_>) {
     if code.is_some_and(|code| OTHER_REASONS.contains(&code)) {
         return;
     }
-    let Some(cause) = broken(case, out) else { return };
-    let (draft, how) = match code {
-        Some(code) => (out.draft(case), format!("{status} and code {code}")),
-        None => {
-            // An intermediary may have refused it.
-            let draft = out.draft(case).at_most(Severity::Hint).blame(Blame::Unknown);
-            (draft, format!("{status} and no message"))
-        }
+    let Some(fault) = broken(case, out) else { return };
+    let (draft, how) = if let Some(code) = code {
+        (out.draft(case), format!("{status} and code {code}"))
+    } else {
+        // An intermediary may have refused it.
+        let draft = out.draft(case).at_most(Severity::Hint).blame(Blame::Unknown);
+        (draft, format!("{status} and no message"))
     };
     let subject = case.subject();
-    draft.because(Some(cause)).gather(out, (case.seen.scope, status, code), |times| {
+    draft.because(Some(fault)).gather(out, (case.seen.scope, status, code), |times| {
         let requests = count(times, "request");
         format!("{requests} refused for header fields with status {how}; the last: {subject}")
     });

@@ -175,8 +175,9 @@ fn unannounced() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
 }
 
 fn closed_early(case: &Case<'_>, out: &mut Out<'_>) {
-    let is_post =
-        case.exchange().is_none_or(|exchange| exchange.method() == "POST" && exchange.is_event_stream());
+    let is_post = case.exchange().is_none_or(|exchange| {
+        exchange.method() == "POST" && (exchange.is_event_stream() || exchange.status().is_none())
+    });
     if !is_post || case.call().is_none_or(|call| call.method == Name::LISTEN) {
         return;
     }

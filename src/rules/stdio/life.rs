@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::event::{Dir, Transport};
 use crate::model::{CallIdx, Name, Process, RowKind, Scope, ScopeIdx, Sight};
-use crate::rules::Blame;
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, count};
 use crate::rules::findings::Out;
+use crate::rules::{Blame, Severity};
 use crate::time::Mono;
 
 /// A call that had been silent for this long when its client closed was not cut short by that: it
@@ -56,8 +56,13 @@ fn lost_calls(case: &Case<'_>) -> (Vec<CallIdx>, Option<Mono>) {
 }
 
 fn server_left(case: &Case<'_>, out: &mut Out<'_>) {
-    if let (calls, None) = lost_calls(case) {
-        left_open(case, out, &calls, Blame::Server, "the server ended");
+    let (calls, None) = lost_calls(case) else { return };
+    left_open(case, out, &calls, Blame::Server, "the server ended");
+    let Some(process) = case.scope().map(|scope| &scope.process).filter(|_| calls.is_empty()) else { return };
+    // Nothing was lost, but it did not go of its own will.
+    if process.exit_code.is_some_and(|code| code != 0) || process.exit_signal.is_some() {
+        let sentence = format!("the server ended by itself with no call open{}", exit_words(process));
+        out.draft(case).at_most(Severity::Hint).blame(Blame::Server).say(out, sentence);
     }
 }
 
