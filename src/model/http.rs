@@ -99,7 +99,7 @@ impl Model {
 
     fn at_of(&mut self, event: &Event, idx: u32) -> At {
         let exchange = self.exchange(event);
-        let (scope, era, is_replay) = (exchange.scope, exchange.era, exchange.resumes.is_some());
+        let (scope, era, is_replay) = (exchange.scope, exchange.era, exchange.is_resumption);
         At { era, is_replay, ..At::event(event, idx, scope) }
     }
 
@@ -130,6 +130,7 @@ impl Model {
         exchange.is_delete = head.method.eq_ignore_ascii_case("DELETE");
         if let Some(id) = head.headers.get("last-event-id") {
             let hash = self.hasher.hash_one(id);
+            exchange.is_resumption = true;
             exchange.resumes = self.scope(scope).and_then(|scope| scope.event_ids.get(&hash)).copied();
         }
         exchange.expect_body(&head.headers);

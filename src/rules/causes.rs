@@ -23,6 +23,7 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     // The token is the id.
     ("PRG-06", &["RPC-05", "RPC-07"], Join::Call),
     ("PRG-07", &["RPC-06", "RPC-07"], Join::Call),
+    ("SUB-11", &["LOG-04", "PRG-04"], Join::Call),
     // Work that goes on comes to an answer.
     ("CAN-05", &["CAN-06"], Join::Call),
     ("STD-08", &["RPC-09"], Join::Call),

@@ -6,7 +6,7 @@ mod values;
 use std::collections::HashMap;
 
 use crate::event::{Dir, Transport};
-use crate::model::{CallIdx, ScopeIdx, Sight};
+use crate::model::{Call, CallIdx, ScopeIdx, Sight};
 use crate::rules::Severity;
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, count, short};
@@ -120,9 +120,10 @@ fn shared_on_pipe(case: &Case<'_>, out: &mut Out<'_>) {
 /// Other clients behind the same port may use the same tokens.
 fn shared_over_http(case: &Case<'_>, out: &mut Out<'_>) {
     let Sight::TokenInFlight { other } = case.what() else { return };
-    let conn = |idx| case.model.call(idx).and_then(|call| call.conn);
-    let is_one_client =
-        case.seen.scope != ScopeIdx(0) || conn(*other) == case.call().and_then(|call| call.conn);
+    let (Some(mine), Some(theirs)) = (case.call(), case.model.call(*other)) else { return };
+    let authorization = |call: &Call| case.model.authorization_of(call.stream?);
+    let is_one_client = case.seen.scope != ScopeIdx(0)
+        || (mine.conn == theirs.conn && authorization(mine) == authorization(theirs));
     if is_one_client {
         shared_on_pipe(case, out);
     }

@@ -68,9 +68,17 @@ fn about_no_request(case: &Case<'_>, out: &mut Out<'_>) {
 }
 
 fn foreign_answer(case: &Case<'_>, out: &mut Out<'_>) {
-    if modern_stream(case).is_some() {
-        out.say(case, format!("the answer to {} came on the stream of another request", case.subject()));
+    if modern_stream(case).is_none() {
+        return;
     }
+    let other = case.exchange().and_then(|exchange| exchange.calls().first().copied());
+    let whose = other.map_or_else(|| "another request".to_owned(), |other| case.name(other));
+    let sentence = format!("the answer to {} came on the stream of {whose}", case.subject());
+    let draft = out.draft(case);
+    match other {
+        Some(other) => draft.and_call(case.model, other).say(out, sentence),
+        None => draft.say(out, sentence),
+    };
 }
 
 /// Streams whose answer has come. Order on one stream is certain.

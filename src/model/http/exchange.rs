@@ -40,6 +40,8 @@ pub struct Exchange {
     pub(in crate::model) answer_bytes: u64,
     pub(in crate::model) answer: Answer,
     pub(in crate::model) is_delete: bool,
+    /// It names an event id, after which a stream is to be taken up again.
+    pub(in crate::model) is_resumption: bool,
     /// It takes up the stream of this call again, by event id.
     pub(in crate::model) resumes: Option<CallIdx>,
     /// The last event id, hashed.
@@ -155,6 +157,13 @@ impl Exchange {
         self.resumes
     }
 
+    /// It names an event id, after which a stream is to be taken up again: what comes may have come
+    /// before.
+    #[must_use]
+    pub fn is_resumption(&self) -> bool {
+        self.is_resumption
+    }
+
     /// The era that its version header names.
     #[must_use]
     pub fn era(&self) -> Option<Era> {
@@ -200,6 +209,7 @@ impl Exchange {
             answer_bytes: 0,
             answer: Answer::None,
             is_delete: false,
+            is_resumption: false,
             resumes: None,
             last_event_id: None,
             is_session: false,

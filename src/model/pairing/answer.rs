@@ -12,6 +12,10 @@ use crate::model::seen::Sight;
 use crate::model::{Model, Name};
 use crate::spec::era::Era;
 
+/// How far back an answer is looked for among what came after it. ours: what comes later than so
+/// much else has been told before.
+const LATE_MARKS: usize = 64;
+
 impl Model {
     pub(super) fn answer(
         &mut self,
@@ -113,15 +117,14 @@ impl Model {
                 let Some(call) = self.call_mut(idx) else { return };
                 // A subscription may be ended by a cancel and a closing result, one after the other.
                 let closes_listen = call.method == Name::LISTEN && call.server == ServerView::Cancelled;
-                let stream = call.stream;
                 if closes_listen {
                     call.server = ServerView::Completed;
                     self.mark(idx, MarkKind::Result, at.now, row);
                     return;
                 }
                 call.after.duplicate_answers += 1;
+                let is_same_channel = self.is_channel_of_answer(at, idx);
                 self.mark(idx, MarkKind::Late, at.now, row);
-                let is_same_channel = at.transport == Transport::Stdio || stream == at.stream;
                 if is_same_channel && !at.is_replay {
                     self.see(at, Some(row), Some(idx), Sight::AnswerAgain);
                 }
@@ -133,6 +136,18 @@ impl Model {
                 self.mark(idx, MarkKind::Late, at.now, row);
             }
         }
+    }
+
+    /// What comes here is in order with the answer of a call: on its pipe, or on the stream that
+    /// brought the answer (which need not be that of the request).
+    pub(super) fn is_channel_of_answer(&self, at: At, idx: CallIdx) -> bool {
+        if at.transport == Transport::Stdio {
+            return true;
+        }
+        let is_answer = |kind| matches!(kind, MarkKind::Result | MarkKind::InputRequired | MarkKind::Error);
+        let marks = self.call(idx).map_or(&[][..], |call| call.marks.as_slice());
+        let answer = marks.iter().rev().take(LATE_MARKS).find(|mark| is_answer(mark.kind));
+        answer.and_then(|mark| self.row(mark.row)).is_some_and(|row| row.stream == at.stream)
     }
 
     /// An answer after the client's cancel: crossed it, or late.

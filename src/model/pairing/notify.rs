@@ -63,9 +63,8 @@ impl Model {
                 self.see(at, Some(row), found, Sight::ProgressAfterCancel(lateness));
             }
             Some(CallState::AnsweredOk | CallState::AnsweredError | CallState::InputRequired) => {
+                let is_same_channel = self.is_channel_of_answer(at, idx);
                 self.progress_late(at, idx, row);
-                let is_same_channel = at.transport == Transport::Stdio
-                    || self.call(idx).is_some_and(|call| call.stream == at.stream);
                 if is_same_channel && !at.is_replay {
                     self.see(at, Some(row), found, Sight::ProgressAfterAnswer);
                 }

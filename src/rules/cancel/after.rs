@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::model::{CallIdx, CallState, Lateness, Reason, ScopeIdx, Sight, Stage};
+use crate::model::{CallIdx, CallState, Exchange, Lateness, Reason, ScopeIdx, Sight, Stage};
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, count};
 use crate::rules::findings::Out;
@@ -104,7 +104,7 @@ fn went_on_after_disconnect(case: &Case<'_>, out: &mut Out<'_>) {
 
 /// A stream taken up again tells once more what was sent before the cancel.
 fn went_on_in_legacy(case: &Case<'_>, out: &mut Out<'_>) {
-    if case.exchange().is_some_and(|exchange| exchange.resumes().is_some()) {
+    if case.exchange().is_some_and(Exchange::is_resumption) {
         return;
     }
     answered(case, out);
@@ -182,7 +182,7 @@ impl Dropped {
     fn request(&mut self, case: &Case<'_>) {
         let scope = case.seen.scope;
         self.heard.insert(scope, case.seen.at);
-        if case.exchange().is_some_and(|exchange| exchange.headers().get("last-event-id").is_some()) {
+        if case.exchange().is_some_and(Exchange::is_resumption) {
             // Whose stream it takes up is not always known.
             self.calls.retain(|(_, idx)| case.model.call(*idx).is_some_and(|call| call.scope != scope));
         }
