@@ -77,6 +77,7 @@ const HINTS: &[(&str, &[&str])] = &[
     ("LEG-08", &["get-wrong-answer", "stale-stream-409"]),
     ("LEG-12", &["resume-foreign-events"]),
     ("LEG-15", &["reply-lost"]),
+    ("TOOL-03", &["tool-name-twice"]),
     ("REL-11", &["accepted-never-answered", "pending-at-close", "pending-without-deadline", "reply-lost"]),
     ("REL-18", &["unsafe-integer"]),
     ("REL-19", &["gateway-error"]),

@@ -1,9 +1,9 @@
 //! What a rule looks at: one thing noticed, with its message, its call and its exchange.
 
+use super::Blame;
 use super::Judge;
 use super::catalogue;
 use super::findings::Draft as NewDraft;
-use super::Blame;
 use crate::event::{Dir, Transport};
 use crate::machine::policy::Policy;
 use crate::model::{

@@ -1,5 +1,19 @@
-//! Tools (TOOL-01..19).
+//! Tools: definitions, lists of them, results (TOOL-01..19).
 
-use crate::rules::book::Book;
+mod definition;
+mod feature;
+mod header;
+mod order;
+mod result;
 
-pub(super) fn rules(_book: &mut Book) {}
+pub(super) use result::block_fault;
+
+use super::book::Book;
+
+pub(super) fn rules(book: &mut Book) {
+    definition::rules(book);
+    header::rules(book);
+    order::rules(book);
+    result::rules(book);
+    feature::rules(book);
+}

@@ -56,6 +56,7 @@ pub struct Walk {
     /// Items of the last page whose name stood before them, by their position in its text.
     repeats: Vec<u32>,
     bytes: usize,
+    turns_back: bool,
     is_cut: bool,
 }
 
@@ -76,12 +77,6 @@ pub(super) struct List {
 }
 
 impl Page {
-    /// It points back to itself, or to a page of its walk before it.
-    #[must_use]
-    pub fn turns_back(&self, walk: &Walk) -> bool {
-        self.next.is_some() && walk.pages.iter().any(|page| page.asked == self.next)
-    }
-
     /// Its result.
     #[must_use]
     pub fn result(&self) -> Option<Value<'_>> {
@@ -100,6 +95,12 @@ impl Walk {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.pages.last().is_some_and(|page| page.next.is_none())
+    }
+
+    /// A page pointed back to itself, or to one before it.
+    #[must_use]
+    pub fn turns_back(&self) -> bool {
+        self.turns_back
     }
 
     /// It was too long to be kept whole.
@@ -151,12 +152,15 @@ impl Walk {
             index: HashMap::new(),
             repeats: Vec::new(),
             bytes: 0,
+            turns_back: false,
             is_cut: false,
         }
     }
 
     fn push(&mut self, read: PageRead) {
         self.repeats.clear();
+        let mut asked = self.pages.iter().map(|page| page.asked).chain([read.page.asked]);
+        self.turns_back |= read.page.next.is_some() && asked.any(|asked| asked == read.page.next);
         let bytes = self.bytes + read.page.content.len();
         if self.pages.len() >= PAGES || self.items.len() + read.items.len() > ITEMS || bytes > BYTES {
             // Where it goes on is still followed, on the last page kept.

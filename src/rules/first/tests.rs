@@ -25,8 +25,9 @@ type Line = (u64, Dir, &'static str);
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"}}"#;
 
-/// A modern result with nothing in it.
-const DONE: &str = r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"server","version":"1"}}}"#;
+/// Results with nothing in them, of the legacy eras and of the modern one.
+const OLD_DONE: &str = r#"{"content":[]}"#;
+const DONE: &str = r#"{"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"server","version":"1"}}}"#;
 
 /// Short words for lines: `call 1`, `ok 1`, `cancel 1`, `progress 1 5`; anything else is the line.
 fn line(text: &str, is_modern: bool) -> String {
@@ -50,7 +51,7 @@ fn line(text: &str, is_modern: bool) -> String {
             r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
         ),
         ["ok", id] => {
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, if is_modern { DONE } else { "{}" })
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, if is_modern { DONE } else { OLD_DONE })
         }
         ["cancel", id] => {
             format!(
