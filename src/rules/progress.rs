@@ -11,6 +11,7 @@ use crate::rules::Severity;
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, count, short};
 use crate::rules::findings::Out;
+use crate::rules::rpc::is_rounded_token;
 use crate::spec::era::Era;
 use crate::spec::meta::PROGRESS_TOKEN;
 use crate::spec::methods::PROGRESS;
@@ -38,8 +39,8 @@ fn sender(case: &Case<'_>) -> Option<Dir> {
 fn unknown_token(case: &Case<'_>, out: &mut Out<'_>) {
     let Sight::ProgressUnknown { token: Some(token) } = case.what() else { return };
     let asker = if sender(case) == Some(Dir::C2s) { Dir::S2c } else { Dir::C2s };
-    // PRG-12 says more.
-    if case.is_modern() && asker == Dir::S2c {
+    // PRG-12 and RPC-29 say more.
+    if (case.is_modern() && asker == Dir::S2c) || is_rounded_token(case, token, asker) {
         return;
     }
     let (model, scope) = (case.model, case.seen.scope);

@@ -7,6 +7,7 @@ mod errors;
 mod ids;
 mod methods;
 
+use crate::event::Dir;
 use crate::model::{CallIdx, FrameFault, RowKind, Sight};
 use crate::rules::book::{Book, On, SightKind};
 use crate::rules::case::{Case, count, short};
@@ -32,6 +33,11 @@ pub(super) fn rules(book: &mut Book) {
     errors::rules(book);
     methods::rules(book);
     digits::rules(book);
+}
+
+/// A progress token lost digits on its way: RPC-29 tells of it.
+pub(super) fn is_rounded_token(case: &Case<'_>, token: &Id, asker: Dir) -> bool {
+    digits::rounded_from(case, token, asker, |call| call.token.as_ref()).is_some()
 }
 
 fn fault<'a>(case: &Case<'a>) -> Option<&'a FrameFault> {

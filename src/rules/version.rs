@@ -8,10 +8,18 @@ mod negotiated;
 mod refusal;
 mod settled;
 
+use std::borrow::Cow;
+
+use crate::event::Transport;
+use crate::model::ScopeIdx;
 use crate::rules::book::Book;
 use crate::rules::case::Case;
 use crate::spec::meta;
 use crate::wire::json::Value;
+
+/// Channels that are remembered at once. ours: connections come and go; the oldest knowledge is of
+/// no use.
+const CHANNELS: usize = 1024;
 
 pub(super) fn rules(book: &mut Book) {
     refusal::rules(book);
@@ -32,26 +40,22 @@ fn strings(list: Value<'_>) -> Option<Vec<String>> {
     if !list.is_array() {
         return None;
     }
-    list.items().map(|item| item.text().map(|text| text.into_owned())).collect()
+    list.items().map(|item| item.text().map(Cow::into_owned)).collect()
 }
 
 /// Where one client is known to speak: its process, or its connection. Over HTTP several clients
 /// share everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Channel {
-    Process(crate::model::ScopeIdx),
+    Process(ScopeIdx),
     Connection(u64),
 }
 
 impl Channel {
     fn of(case: &Case<'_>) -> Option<Channel> {
         match case.transport() {
-            crate::event::Transport::Stdio => Some(Channel::Process(case.seen.scope)),
-            crate::event::Transport::Http => case.seen.conn.map(Channel::Connection),
+            Transport::Stdio => Some(Channel::Process(case.seen.scope)),
+            Transport::Http => case.seen.conn.map(Channel::Connection),
         }
     }
 }
-
-/// Channels that are remembered at once. ours: connections come and go; the oldest knowledge is of
-/// no use.
-const CHANNELS: usize = 1024;

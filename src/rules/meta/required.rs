@@ -2,6 +2,7 @@
 //! (MET-01, MET-02, MET-06, MET-07).
 
 use crate::event::Transport;
+use crate::model::Exchange;
 use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, count};
@@ -9,6 +10,7 @@ use crate::rules::findings::Out;
 use crate::spec::codes;
 use crate::spec::meta;
 use crate::spec::methods::INITIALIZE;
+use crate::wire::json::Value;
 
 pub(super) fn rules(book: &mut Book) {
     book.rule("MET-01", &[On::Request], no_version);
@@ -41,7 +43,7 @@ fn no_version(case: &Case<'_>, out: &mut Out<'_>) {
 }
 
 fn no_capabilities(case: &Case<'_>, out: &mut Out<'_>) {
-    let has = || case.meta(meta::CLIENT_CAPABILITIES).is_some_and(|declared| declared.is_object());
+    let has = || case.meta(meta::CLIENT_CAPABILITIES).is_some_and(Value::is_object);
     if is_bound(case) && has_version(case) && !has() {
         lacks(case, out, "clientCapabilities");
     }
@@ -69,7 +71,7 @@ fn served(case: &Case<'_>, out: &mut Out<'_>) {
 
 fn refused_otherwise(case: &Case<'_>, out: &mut Out<'_>) {
     let (Some(lacked), Some(code)) = (lacked(case, out), case.code()) else { return };
-    let status = case.exchange().and_then(|exchange| exchange.status());
+    let status = case.exchange().and_then(Exchange::status);
     // Without the version, header and body disagree as well; other checks may come first.
     let is_fitting = match code {
         codes::INVALID_PARAMS => true,

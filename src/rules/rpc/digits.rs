@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::what;
 use crate::event::Dir;
-use crate::model::{CallIdx, ScopeIdx};
+use crate::model::{Call, CallIdx, ScopeIdx};
 use crate::rules::Severity;
 use crate::rules::book::{Book, Look, On};
 use crate::rules::case::{Case, count, short};
@@ -50,7 +50,7 @@ fn is_unsafe(digits: &str) -> bool {
 }
 
 /// Integers of a message beyond ±(2^53 - 1).
-fn unsafe_integers<'a>(body: Value<'a>) -> impl Iterator<Item = Value<'a>> {
+fn unsafe_integers(body: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     let text = body.raw().as_bytes();
     let start = body.span().start;
     runs(text).filter_map(move |run| {
@@ -82,17 +82,23 @@ fn is_rounded_from(digits: &str, original: &str) -> bool {
     digits != original && rounded(original).is_some_and(|forms| forms.iter().any(|form| form == digits))
 }
 
-/// The open request of a side whose id an answer's id is, after it went through a double.
-pub(super) fn rounded_from(case: &Case<'_>, id: &Id, asker: Dir) -> Option<CallIdx> {
-    let Id::Int(digits) = id else { return None };
+/// The open request of a side whose id or token, as `name_of` tells it, is this one after it went
+/// through a double.
+pub(super) fn rounded_from(
+    case: &Case<'_>,
+    name: &Id,
+    asker: Dir,
+    name_of: fn(&Call) -> Option<&Id>,
+) -> Option<CallIdx> {
+    let Id::Int(digits) = name else { return None };
     // Rounding may lead down to 2^53 itself, which is unsafe as well.
     if !is_unsafe(digits_of(digits)) {
         return None;
     }
     case.model.open_in(case.seen.scope).find(|idx| {
-        case.model.call(*idx).is_some_and(|call| match &call.id {
-            Id::Int(original) => call.sender == asker && is_rounded_from(digits, original),
-            Id::Str(_) => false,
+        case.model.call(*idx).is_some_and(|call| match name_of(call) {
+            Some(Id::Int(original)) => call.sender == asker && is_rounded_from(digits, original),
+            _ => false,
         })
     })
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::digits;
 use crate::event::Dir;
-use crate::model::{CallIdx, FrameFault, RowKind, ScopeIdx, Sight};
+use crate::model::{CallIdx, Exchange, FrameFault, RowKind, ScopeIdx, Sight};
 use crate::rules::Severity;
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, short};
@@ -102,7 +102,7 @@ impl Look for Unknown {
                 // The wrong id of an HTTP refusal is told as RPC-27, lost digits as RPC-29.
                 if is_refusal(case)
                     || self.odd.contains(&(case.seen.scope, asker, text.clone()))
-                    || digits::rounded_from(case, id, asker).is_some()
+                    || digits::rounded_from(case, id, asker, |call| Some(&call.id)).is_some()
                 {
                     return;
                 }
@@ -119,7 +119,7 @@ impl Look for Unknown {
 /// It is an error that came with a refusing HTTP status.
 pub(super) fn is_refusal(case: &Case<'_>) -> bool {
     let is_error = case.row().is_some_and(|row| row.kind == RowKind::Error);
-    is_error && case.exchange().and_then(|exchange| exchange.status()).is_some_and(|status| status >= 400)
+    is_error && case.exchange().and_then(Exchange::status).is_some_and(|status| status >= 400)
 }
 
 fn other_type(case: &Case<'_>, out: &mut Out<'_>) {
@@ -128,10 +128,8 @@ fn other_type(case: &Case<'_>, out: &mut Out<'_>) {
             let id = short(&id.to_string());
             out.say(case, format!("{} was answered with the id {id}", case.subject()));
         }
-        Sight::AnswerNoId if case.row().is_some_and(|row| row.kind == RowKind::Result) => {
-            if case.seen.call.is_some() {
-                out.say(case, format!("the result for {} has no id", case.subject()));
-            }
+        Sight::AnswerNoId if case.seen.call.is_some() && case.result().is_some() => {
+            out.say(case, format!("the result for {} has no id", case.subject()));
         }
         _ => {}
     }

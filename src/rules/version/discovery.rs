@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{strings, version_of};
-use crate::model::{CallIdx, ScopeIdx};
+use crate::model::{CallIdx, Capabilities, ScopeIdx};
 use crate::rules::book::{Book, Look, On};
 use crate::rules::case::{Case, count, short};
 use crate::rules::findings::Out;
@@ -93,7 +93,7 @@ impl Look for Unlisted {
         if self.fine.get(&case.seen.scope).is_some_and(|fine| asked.is_text(fine)) {
             return;
         }
-        let said = case.model.capabilities(case.seen.scope).and_then(|said| said.discovered());
+        let said = case.model.capabilities(case.seen.scope).and_then(Capabilities::discovered);
         let listed = said.and_then(|said| said.get("supportedVersions")).and_then(strings);
         let (Some(listed), Some(asked)) = (listed, asked.text()) else { return };
         if listed.iter().any(|version| *version == *asked) {

@@ -14,6 +14,7 @@ use crate::spec::era::Era;
 use crate::spec::meta;
 use crate::spec::methods::{DISCOVER, INITIALIZE, INITIALIZED};
 use crate::time::Mono;
+use crate::wire::json::Value;
 
 /// A client that waits shorter than this for an answer to its probe is not known. ours: an answer
 /// that came sooner did not cross the end of its patience.
@@ -65,7 +66,7 @@ struct Downgrade {
 }
 
 /// The name in a `clientInfo`.
-fn client_name(info: Option<crate::wire::json::Value<'_>>) -> Option<String> {
+fn client_name(info: Option<Value<'_>>) -> Option<String> {
     Some(info?.get("name")?.text()?.into_owned())
 }
 
