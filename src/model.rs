@@ -122,6 +122,8 @@ pub struct Model {
     unanswered: HashMap<u64, CallIdx>,
     rounds: rounds::Rounds,
     subscriptions: subscriptions::Subscriptions,
+    /// The call that repeats one.
+    retried: HashMap<CallIdx, CallIdx>,
     stdio: stdio::Stdio,
     http: http::Http,
     flows: Vec<Flow>,
@@ -161,6 +163,7 @@ impl Model {
             unanswered: HashMap::new(),
             rounds: rounds::Rounds::default(),
             subscriptions: subscriptions::Subscriptions::default(),
+            retried: HashMap::new(),
             stdio: stdio::Stdio::default(),
             http: http::Http::default(),
             flows: Vec::new(),

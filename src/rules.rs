@@ -17,7 +17,6 @@ mod causes;
 
 pub mod example;
 mod findings;
-mod first;
 mod open;
 pub mod undecided;
 
@@ -26,6 +25,7 @@ mod caching;
 mod cancel;
 mod completion;
 mod core_tasks;
+mod flow;
 mod http;
 mod icon;
 mod input;
@@ -148,7 +148,6 @@ pub struct Judge {
     policy: Arc<Policy>,
     book: Book,
     findings: Findings,
-    ends: first::ends::Ends,
 }
 
 impl Judge {
@@ -173,8 +172,6 @@ impl Judge {
                 self.book.wait(&case, &mut self.findings);
             }
             self.book.look(&case, &mut self.findings);
-            first::pairing::look(&case, self);
-            first::ends::look(&case, self);
         }
     }
 
@@ -185,5 +182,7 @@ impl Judge {
     }
 }
 
+#[cfg(test)]
+mod script_tests;
 #[cfg(test)]
 mod tests;

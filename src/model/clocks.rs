@@ -105,7 +105,9 @@ impl Model {
         match (call.transport, call.stream) {
             (Transport::Http, Some(stream)) if call.sender == Dir::C2s => self.http.heard(stream),
             (Transport::Http, _) => None,
-            (Transport::Stdio, _) => self.flow_of(call).map(|flow| flow.last_at),
+            (Transport::Stdio, _) => {
+                self.flow_of(call).and_then(|idx| self.flow(idx)).map(|flow| flow.last_at)
+            }
         }
     }
 
@@ -156,7 +158,7 @@ impl Model {
             Some(fitting) => fitting,
             // Who gives a reason that has nothing to do with time has one.
             None if said.is_some() && !says_time => return None,
-            None => match guessed(clocks) {
+            None => match guessed(clocks, call.transport) {
                 Some((clock, limit)) => (clock, limit, Basis::Round),
                 None if says_time => (Clock::Fixed, Mono(clocks.absolute_ns).to_ms(), Basis::Said),
                 None => return None,
@@ -210,15 +212,18 @@ fn limit_of(policy: &ClockPolicy, clocks: Clocks) -> Option<(Clock, Ms)> {
     max.or(idle).or(silence)
 }
 
-/// A round limit that the age since the request fits, or since the last progress.
-fn guessed(clocks: Clocks) -> Option<(Clock, Ms)> {
+/// A round limit that the age since the request fits, or since the last progress, or, where each call
+/// has a stream of its own, since the last byte.
+fn guessed(clocks: Clocks, transport: Transport) -> Option<(Clock, Ms)> {
     let is_near = |ns: u64, limit: u64| ns.abs_diff(limit) <= ROUND_NS.min(limit / 50);
     let round = |ns: u64| {
         let mut limits = ROUND_S.into_iter().map(|seconds| Ms(seconds * 1_000));
         limits.find(|limit| is_near(ns, limit.to_ns()))
     };
     let fixed = round(clocks.absolute_ns).map(|limit| (Clock::Fixed, limit));
-    fixed.or_else(|| round(clocks.idle_ns).map(|limit| (Clock::Idle, limit)))
+    let idle = || round(clocks.idle_ns).map(|limit| (Clock::Idle, limit));
+    let silence = || round(clocks.silence_ns).map(|limit| (Clock::Silence, limit));
+    fixed.or_else(idle).or_else(|| silence().filter(|_| transport == Transport::Http))
 }
 
 impl Cut<'_> {

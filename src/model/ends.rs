@@ -37,6 +37,9 @@ impl Model {
         let (scope, sender, row, method) = (call.scope, call.sender, call.row, call.method);
         let took = at.ns_since(call.started);
         let is_error = state == CallState::AnsweredError || call.is_tool_error;
+        let is_gateway = state == CallState::AnsweredError
+            && call.error_code.is_none()
+            && matches!(call.status, Some(502..=504));
         let counts = &mut self.overview.counts;
         counts.open = counts.open.saturating_sub(1);
         counts.errors += u64::from(is_error);
@@ -55,7 +58,9 @@ impl Model {
             if sender == Dir::C2s {
                 scope.witness = scope.witness.max(Some(row));
             }
-        } else if state.is_unanswered() {
+        }
+        // A gateway that answers for the server does not know what became of the call.
+        if state.is_unanswered() || is_gateway {
             self.unanswered.insert(open.fingerprint, idx);
         }
         if state == CallState::Lost && method == Name::LISTEN {
@@ -154,10 +159,26 @@ impl Model {
             None => self.unanswered.remove(&said.fingerprint),
         };
         let retry = retry.filter(|earlier| self.call(*earlier).map(|call| &call.id) != id.as_ref());
+        if let Some(earlier) = retry {
+            self.retried.insert(earlier, idx);
+        }
         if let Some(call) = self.call_mut(idx) {
             call.round_of = round;
             call.retry_of = retry;
         }
+    }
+
+    /// Every attempt at what a call asks for, in order: the same method, target and arguments under
+    /// another id, each made after the one before had ended without an answer. Of a call that is
+    /// no retry and was not retried: itself.
+    #[must_use]
+    pub fn attempts(&self, idx: CallIdx) -> Vec<CallIdx> {
+        let before = std::iter::successors(Some(idx), |idx| self.call(*idx)?.retry_of);
+        let mut attempts: Vec<CallIdx> = before.collect();
+        attempts.reverse();
+        let after = |idx: CallIdx| self.retried.get(&idx).copied();
+        attempts.extend(std::iter::successors(after(idx), |idx| after(*idx)));
+        attempts
     }
 
     /// Whether a method may be told again by `tools/list` and the like without meaning a retry.

@@ -10,7 +10,7 @@ use super::row::{Coding, RowIdx};
 use super::scope::ScopeIdx;
 use super::seen::Sight;
 use super::{Call, Model};
-use crate::event::{Dir, Event, Queue};
+use crate::event::{Dir, Event, Queue, Transport};
 use crate::time::{Mono, Ms};
 
 /// Nothing for so long, and then several messages at once, is a burst. ours: longer than live work
@@ -52,12 +52,16 @@ pub struct Flow {
     pub messages: u32,
     /// Comments, which say only that the stream is alive.
     pub comments: u32,
+    /// Its events carry ids: where sessions are, it may be taken up again after them.
+    pub has_event_ids: bool,
     /// When the latest of its calls was answered.
     pub answered: Option<Mono>,
     /// When the client left it.
     pub client_left: Option<Mono>,
     /// When the server ended it.
     pub server_ended: Option<Mono>,
+    /// The row that shows its end, by whoever ended it first; `None`: it is open, or a pipe.
+    pub end_row: Option<RowIdx>,
     rare: Option<Box<Rare>>,
 }
 
@@ -89,6 +93,8 @@ pub struct Gauge {
     pub last: Queue,
     /// The row of the last reading.
     pub row: RowIdx,
+    /// The longest time its writer was blocked between two readings, in milliseconds.
+    pub longest_block_ms: u64,
     /// The most events that were seen waiting.
     pub high_events: u64,
     /// The most bytes that were seen waiting.
@@ -152,9 +158,11 @@ impl Flow {
             bytes: 0,
             messages: 0,
             comments: 0,
+            has_event_ids: false,
             answered: None,
             client_left: None,
             server_ended: None,
+            end_row: None,
             rare: None,
         }
     }
@@ -235,11 +243,14 @@ impl Flow {
             whose,
             last: reading,
             row,
+            longest_block_ms: reading.blocked_ms,
             high_events: 0,
             high_bytes: 0,
             rising: 0,
             rising_since: at,
         });
+        let blocked_ms = reading.blocked_ms.saturating_sub(gauge.last.blocked_ms);
+        gauge.longest_block_ms = gauge.longest_block_ms.max(blocked_ms);
         let is_higher = size(&reading) > size(&gauge.last);
         if !is_higher {
             gauge.rising_since = at;
@@ -292,16 +303,22 @@ impl Model {
         self.flows.get(idx.0 as usize)
     }
 
-    /// The flow that carries the answer of a call, where that is an event stream or a pipe.
+    /// The flow that carries the answer of a call while it is open, where that is an event stream or
+    /// a pipe.
     #[must_use]
-    pub fn flow_of(&self, call: &Call) -> Option<&Flow> {
-        let idx = match call.stream {
-            Some(stream) => self.http.flow_of(stream)?,
-            None => {
-                self.scope(call.scope)?.pipe(if call.sender == Dir::C2s { Dir::S2c } else { Dir::C2s })?
-            }
-        };
-        self.flow(idx)
+    pub fn flow_of(&self, call: &Call) -> Option<FlowIdx> {
+        match call.stream {
+            Some(stream) => self.exchange_of(stream)?.flow(),
+            None => self.scope(call.scope)?.pipe(if call.sender == Dir::C2s { Dir::S2c } else { Dir::C2s }),
+        }
+    }
+
+    /// The events of a stream carry ids.
+    pub(super) fn stream_has_ids(&mut self, stream: u64) {
+        let idx = self.http.flow_of(stream);
+        if let Some(flow) = idx.and_then(|idx| self.flow_mut(idx)) {
+            flow.has_event_ids = true;
+        }
     }
 
     fn flow_mut(&mut self, idx: FlowIdx) -> Option<&mut Flow> {
@@ -330,16 +347,21 @@ impl Model {
         self.http.set_open_stream(stream, OpenStream { flow: idx, pace: Pace::default() });
     }
 
+    /// The flow of a pipe, which begins when something is first known of it.
+    fn pipe_flow(&mut self, at: At, dir: Dir) -> FlowIdx {
+        if let Some(idx) = self.scope(at.scope).and_then(|scope| scope.pipe(dir)) {
+            return idx;
+        }
+        let idx = self.open_flow(at, dir);
+        if let Some(scope) = self.scope_mut(at.scope) {
+            scope.set_pipe(dir, idx);
+        }
+        idx
+    }
+
     /// Bytes of a pipe.
     pub(super) fn pipe_bytes(&mut self, event: &Event, at: At, len: usize) {
-        let known = self.scope(at.scope).and_then(|scope| scope.pipe(event.dir));
-        let idx = known.unwrap_or_else(|| {
-            let idx = self.open_flow(at, event.dir);
-            if let Some(scope) = self.scope_mut(at.scope) {
-                scope.set_pipe(event.dir, idx);
-            }
-            idx
-        });
+        let idx = self.pipe_flow(at, event.dir);
         if let Some(flow) = self.flow_mut(idx) {
             flow.note_bytes(event, len);
         }
@@ -403,10 +425,18 @@ impl Model {
                 self.begin_stream(at, self.http.calls_of(stream).first().copied(), None, Coding::Identity);
                 self.http.flow_of(stream)
             }
-            None => self.scope(at.scope).and_then(|scope| scope.pipe(at.dir)),
+            None if at.transport == Transport::Stdio => {
+                // Whoever only says that something waits means what waits for the client.
+                Some(self.pipe_flow(at, if at.dir == Dir::C2s { Dir::C2s } else { Dir::S2c }))
+            }
+            None => None,
         };
-        if let Some(flow) = idx.and_then(|idx| self.flow_mut(idx)) {
+        if let Some(idx) = idx
+            && let Some(flow) = self.flow_mut(idx)
+        {
             flow.note_queue(whose, reading, row, at.now);
+            let call = flow.call;
+            self.see(at, Some(row), call, Sight::Queue { flow: idx });
         }
     }
 
@@ -418,6 +448,7 @@ impl Model {
         flow.end(by, at.now);
         let call = flow.call;
         if was_open {
+            flow.end_row = Some(row);
             self.see(at, Some(row), call, Sight::StreamClosed { flow: idx });
         }
     }

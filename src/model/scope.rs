@@ -90,12 +90,16 @@ pub struct Process {
     pub pid: Option<u32>,
     /// Its command line.
     pub command: Option<Name>,
+    /// The process that ran before it for the same client.
+    pub before: Option<ScopeIdx>,
     /// When it was started.
     pub spawned: Option<Mono>,
     /// When its stdin was closed.
     pub stdin_closed: Option<Mono>,
     /// When a signal was first sent to it.
     pub signalled: Option<Mono>,
+    /// How many signals were sent to it.
+    pub signals: u32,
     /// When the client first sent it a signal that asks a process to end.
     pub dismissed: Option<Mono>,
     /// When it ended, or closed its stdout.

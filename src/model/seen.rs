@@ -150,6 +150,11 @@ pub enum Sight {
     StreamEndedResumable,
     /// A stream that took up that of `call` again ended without its answer.
     ResumeEmpty,
+    /// A queue was read.
+    Queue {
+        /// Before which flow it stands.
+        flow: FlowIdx,
+    },
     /// An event stream was ended by one side, whatever it answered.
     StreamClosed {
         /// Which.

@@ -270,6 +270,7 @@ impl Model {
             .scope
             .and_then(|scope| self.scope(scope))
             .is_some_and(|scope| scope.process.pid.is_some() || scope.ended.is_some());
+        let before = self.stdio.scope.filter(|_| is_used);
         if is_used {
             let at = At::event(event, idx, self.stdio_scope(event.at));
             self.end_pipe(at, Dir::C2s, false);
@@ -282,6 +283,7 @@ impl Model {
             scope.process.pid = Some(pid);
             scope.process.command = Some(command);
             scope.process.spawned = Some(event.at);
+            scope.process.before = before;
         }
         self.push_row(At::event(event, idx, scope), RowKind::Process, None, Some(command), None);
     }
@@ -290,6 +292,7 @@ impl Model {
         let scope = self.stdio_scope(event.at);
         if let Some(scope) = self.scope_mut(scope) {
             scope.process.signalled.get_or_insert(event.at);
+            scope.process.signals += 1;
             if why == PASSED_ON && ENDING_SIGNALS.contains(&signal) {
                 scope.process.dismissed.get_or_insert(event.at);
             }

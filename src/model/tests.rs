@@ -149,6 +149,20 @@ fn a_process_that_ends_loses_what_is_open() {
 }
 
 #[test]
+fn a_process_that_is_started_again_knows_the_one_before() {
+    let spawn = |pid| What::Spawn { pid, command: vec!["server".to_owned()] };
+    let signal = || What::Signal { signal: "SIGTERM".to_owned(), why: "passed on".to_owned() };
+    let mut script = Script::default();
+    script.push(0, Dir::Tap, None, spawn(1)).line(1, Dir::C2s, &call("1", "a"));
+    script.push(2, Dir::Tap, None, signal()).push(3, Dir::Tap, None, signal()).server_closed(4, None);
+    script.push(5, Dir::Tap, None, spawn(2));
+    let model = script.fold();
+    let facts = |scope: &Scope| (scope.process.pid, scope.process.signals, scope.process.before);
+    let found: Vec<_> = model.scopes().iter().skip(1).map(facts).collect();
+    assert_eq!(found, [(Some(1), 2, None), (Some(2), 0, Some(ScopeIdx(1)))]);
+}
+
+#[test]
 fn the_same_call_again_after_a_loss_is_a_retry() {
     let mut script = Script::default();
     script.line(0, Dir::C2s, &call("1", "slow")).line(1, Dir::C2s, &cancel("1"));
@@ -156,6 +170,10 @@ fn the_same_call_again_after_a_loss_is_a_retry() {
     let model = script.fold();
     let links: Vec<_> = model.calls().iter().map(|call| call.retry_of).collect();
     assert_eq!(links, [None, Some(CallIdx(0)), None]);
+    for call in [0, 1] {
+        assert_eq!(model.attempts(CallIdx(call)), [CallIdx(0), CallIdx(1)]);
+    }
+    assert_eq!(model.attempts(CallIdx(2)), [CallIdx(2)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::catalogue::{self, Entry};
 use super::findings::{Findings, Out};
 use super::{
-    auth, caching, cancel, completion, core_tasks, http, icon, input, logging, meta, pagination, path,
+    auth, caching, cancel, completion, core_tasks, flow, http, icon, input, logging, meta, pagination, path,
     progress, prompts, reliability, resources, rounds, rpc, session, sse, stdio, subscription, tasks,
     timeout, tools, version,
 };
@@ -119,6 +119,7 @@ impl Default for Book {
             cancel::rules,
             completion::rules,
             core_tasks::rules,
+            flow::rules,
             http::rules,
             icon::rules,
             input::rules,
@@ -283,6 +284,7 @@ pub(super) enum SightKind {
     StreamEndedResumable,
     ResumeEmpty,
     StreamClosed,
+    Queue,
     ProcessEnded,
     SessionEnded,
     StdinClosed,
@@ -337,6 +339,7 @@ impl SightKind {
             Sight::StreamEnded => SightKind::StreamEnded,
             Sight::StreamEndedResumable => SightKind::StreamEndedResumable,
             Sight::ResumeEmpty => SightKind::ResumeEmpty,
+            Sight::Queue { .. } => SightKind::Queue,
             Sight::StreamClosed { .. } => SightKind::StreamClosed,
             Sight::ProcessEnded { .. } => SightKind::ProcessEnded,
             Sight::SessionEnded { .. } => SightKind::SessionEnded,

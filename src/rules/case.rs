@@ -1,9 +1,5 @@
 //! What a rule looks at: one thing noticed, with its message, its call and its exchange.
 
-use super::Blame;
-use super::Judge;
-use super::catalogue;
-use super::findings::Draft as NewDraft;
 use crate::event::{Dir, Transport};
 use crate::machine::policy::Policy;
 use crate::model::{
@@ -246,30 +242,6 @@ impl<'a> Case<'a> {
     pub(super) fn ms(ns: u64) -> String {
         let ms = ns / 1_000_000;
         if ms < 10_000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
-    }
-
-    /// Begins a finding of a rule that is not yet an object of its own.
-    pub(super) fn draft(&self, rule: &str) -> Option<Draft> {
-        let entry = catalogue::find(rule)?;
-        let applies = entry.applies(self.era(), self.transport()) && !self.is_injected();
-        applies.then(|| Draft(NewDraft::new(self, entry)))
-    }
-}
-
-/// A finding of a rule that is not yet an object of its own.
-pub(super) struct Draft(NewDraft);
-
-impl Draft {
-    pub(super) fn blame(self, blame: Blame) -> Draft {
-        Draft(self.0.blame(blame))
-    }
-
-    pub(super) fn and_call(self, model: &Model, idx: CallIdx) -> Draft {
-        Draft(self.0.and_call(model, idx))
-    }
-
-    pub(super) fn find(self, _case: &Case<'_>, judge: &mut Judge, sentence: String) -> usize {
-        self.0.finish(&mut judge.findings, sentence).unwrap_or(usize::MAX)
     }
 }
 

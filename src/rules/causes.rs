@@ -40,6 +40,16 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     ("VER-07", &["RPC-20"], Join::Call),
     ("MET-06", &["MET-01", "MET-02"], Join::Call),
     ("MET-07", &["MET-01", "MET-02"], Join::Call),
+    // How a call was cut, told from several sides.
+    ("REL-14", &["REL-13"], Join::Call),
+    ("REL-15", &["REL-13"], Join::Call),
+    ("REL-16", &["REL-13"], Join::Call),
+    // A repetition begins with a loss.
+    ("REL-01", &["REL-09", "RTY-01", "SSE-06", "REL-19", "REL-13"], Join::Call),
+    ("REL-09", &["RTY-01", "SSE-06", "REL-19", "REL-13"], Join::Call),
+    ("RTY-01", &["SSE-06", "REL-19", "REL-13"], Join::Call),
+    ("REL-05", &["REL-10"], Join::Call),
+    ("SSE-06", &["REL-17"], Join::Call),
     // What comes after the end of a stream is wrong in its own way, too.
     ("RPC-10", &["SSE-04"], Join::Call),
     ("PRG-02", &["SSE-04"], Join::Call),

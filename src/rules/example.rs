@@ -6,7 +6,7 @@
 //! ```text
 //! MS > {…}            stdio: a message of the client      MS < {…}          of the server
 //! MS > raw TEXT       stdio: bytes as they are, \n \r \t \\ \xHH; no line end is added
-//! MS ! TEXT           a line of stderr
+//! MS ! TEXT           a line of stderr        MS ! fill N         N bytes of it
 //! MS > eof            stdin ends          MS < exit [CODE]   the process ends
 //! MS < spawn          a process starts    MS < signal NAME   a signal is sent to it
 //! MS N> {…}           HTTP: exchange N: a POST with this body
@@ -21,21 +21,25 @@
 //! MS tap inject WHAT TARGET      MS tap telemetry {…}      MS tap gap LOST      MS end
 //! ```
 //!
+//! Lines that begin with `|`, before all others, are the policy file that it is judged under.
+//!
 //! What every message has is left out and added here: `jsonrpc`; in the modern era `_meta` of requests
 //! (with the client's capabilities of the first line), `resultType`, and the caching hints of lists;
 //! in a legacy one the handshake before the first line; on HTTP the header fields that go with all of
 //! that, in a legacy era with a session. `bare` leaves it all out but `jsonrpc`. In square brackets
-//! after the direction, separated by `;`, single things are changed: `[accept: text/html]` sets a
-//! field, `[-accept]` drops one, `[conn 2]` names the connection, `[-meta]`, `[-type]`, `[-cache]` leave
+//! after the direction, separated by `;`, single things are changed: `[out 1200]` is when it had been
+//! handed on, in milliseconds, `[accept: text/html]` sets a field, `[-accept]` drops one, `[conn 2]` names the connection, `[-meta]`, `[-type]`, `[-cache]` leave
 //! out what would be added, and on an event `[id: 7; event: x; retry: 100]` are its fields.
 
 mod dress;
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::event::{Close, Dir, Event, Headers, Queue, RequestHead, Transport, What};
+use crate::machine::policy::Policy;
 use crate::spec::era::Era;
 use crate::time::Mono;
 use dress::Dress;
@@ -51,6 +55,8 @@ pub struct Example {
     pub transport: Transport,
     /// The revision they speak.
     pub era: Era,
+    /// What is agreed outside the wire.
+    pub policy: Policy,
     /// Its lines as written.
     pub lines: Vec<String>,
     /// The trace.
@@ -139,9 +145,11 @@ fn example(lines: &[&str]) -> Result<Example, String> {
         }
     }
     let era = dress.era;
+    let policy: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix('|')).collect();
+    let policy = toml::from_str(&policy.join("\n")).map_err(|error| fail(&error.to_string()))?;
     let mut trace = Trace { events: Vec::new(), transport, dress };
     trace.handshake()?;
-    for line in lines {
+    for line in lines.iter().filter(|line| !line.starts_with('|')) {
         trace.line(line).ok_or_else(|| format!("not understood: {line} (in {title})"))?;
     }
     let is_ended = trace.events.last().is_some_and(|event| matches!(event.what, What::CaptureEnd { .. }));
@@ -150,7 +158,13 @@ fn example(lines: &[&str]) -> Result<Example, String> {
         trace.push(at, Dir::Tap, None, What::CaptureEnd { events: None, complete: None });
     }
     let lines = lines.iter().map(|line| (*line).to_owned()).collect();
-    Ok(Example { rule, fires, transport, era, lines, events: trace.events })
+    Ok(Example { rule, fires, transport, era, policy, lines, events: trace.events })
+}
+
+/// A moment, from milliseconds.
+fn moment(ms: &str) -> Option<Mono> {
+    let since = Duration::try_from_secs_f64(ms.parse::<f64>().ok()? / 1e3).ok()?;
+    Some(Mono(u64::try_from(since.as_nanos()).ok()?))
 }
 
 /// A trace being written.
@@ -167,6 +181,7 @@ pub(super) struct Options {
     pub set: Vec<(String, String)>,
     pub dropped: Vec<String>,
     pub conn: Option<u64>,
+    pub out: Option<Mono>,
 }
 
 impl Options {
@@ -177,6 +192,8 @@ impl Options {
                 options.dropped.push(name.to_ascii_lowercase());
             } else if let Some(number) = part.strip_prefix("conn ") {
                 options.conn = Some(number.parse().ok()?);
+            } else if let Some(ms) = part.strip_prefix("out ") {
+                options.out = Some(moment(ms)?);
             } else {
                 let (name, value) = part.split_once(':')?;
                 options
@@ -223,7 +240,7 @@ impl Trace {
 
     fn line(&mut self, line: &str) -> Option<()> {
         let (ms, rest) = line.trim_start().split_once(' ')?;
-        let at = Mono((ms.parse::<f64>().ok()? * 1e6) as u64);
+        let at = moment(ms)?;
         let (way, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         let (options, rest) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((inside, rest)) => (Options::read(inside)?, rest.trim_start()),
@@ -233,8 +250,11 @@ impl Trace {
             "end" => self.push(at, Dir::Tap, None, What::CaptureEnd { events: None, complete: None }),
             "tap" => self.tap(at, rest)?,
             "!" => {
-                let bytes = Bytes::from(format!("{rest}\n"));
-                self.push(at, Dir::Stderr, None, What::Bytes { bytes, read: None });
+                let text = match rest.strip_prefix("fill ") {
+                    Some(bytes) => "x".repeat(bytes.parse::<u16>().ok()?.into()),
+                    None => format!("{rest}\n"),
+                };
+                self.push(at, Dir::Stderr, None, What::Bytes { bytes: Bytes::from(text), read: None });
             }
             ">" | "<" => self.pipe(at, if way == ">" { Dir::C2s } else { Dir::S2c }, &options, rest)?,
             _ => {
@@ -245,6 +265,9 @@ impl Trace {
                     _ => return None,
                 }
             }
+        }
+        if let Some(last) = self.events.last_mut().filter(|_| options.out.is_some()) {
+            last.out = options.out;
         }
         Some(())
     }

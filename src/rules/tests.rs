@@ -20,7 +20,7 @@ fn examples() -> Vec<Example> {
 }
 
 fn judge(mut model: Model, example: &Example) -> Vec<Finding> {
-    let mut judge = Judge::new();
+    let mut judge = Judge::with_policy(example.policy.clone());
     for (idx, event) in example.events.iter().enumerate() {
         model.fold(event, u32::try_from(idx).unwrap());
         judge.look(&model);

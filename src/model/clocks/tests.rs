@@ -196,6 +196,18 @@ fn a_cut_call_is_told_by_its_clock() {
 }
 
 #[test]
+fn a_client_may_wait_for_bytes_rather_than_for_progress() {
+    let mut script = Script::default();
+    script.post(0, 1, &[("mcp-protocol-version", "2026-07-28")], &call("slow", ""));
+    script.head(10, 1, 200, &[("content-type", "text/event-stream")]);
+    script.sse(7_000, 1, ":\n\n").client_closed(37_010, Some(1));
+    let model = script.fold();
+    let cut = model.cut_by(CallIdx(0), &Policy::default()).map(|cut| cut.sentence());
+    let expected = "cut at 37.0 s, 30.0 s after the last byte: the age of a limit of 30.0 s; it never asked for progress";
+    assert_eq!(cut.as_deref(), Some(expected));
+}
+
+#[test]
 fn who_ends_the_process_at_a_limit_cuts_what_is_open() {
     let mut script = Script::default();
     script.line(0, Dir::C2s, &call("slow", ""));

@@ -3,7 +3,7 @@
 use crate::event::{Headers, RequestHead};
 use crate::model::call::CallIdx;
 use crate::model::decode::BodyDecoder;
-use crate::model::flow::OpenStream;
+use crate::model::flow::{FlowIdx, OpenStream};
 use crate::model::row::{Coding, Source};
 use crate::model::scope::ScopeIdx;
 use crate::model::track::{Piece, Track};
@@ -162,6 +162,12 @@ impl Exchange {
     #[must_use]
     pub fn is_resumption(&self) -> bool {
         self.is_resumption
+    }
+
+    /// The flow of its answer, where that is an event stream.
+    #[must_use]
+    pub fn flow(&self) -> Option<FlowIdx> {
+        self.open_stream.as_ref().map(|open| open.flow)
     }
 
     /// The era that its version header names.

@@ -104,6 +104,7 @@ impl Model {
     /// The stream can be taken up again after this event.
     fn note_event_id(&mut self, event: &Event, id: &str) {
         let hash = self.hasher.hash_one(id);
+        self.stream_has_ids(event.stream.unwrap_or(0));
         let exchange = self.exchange(event);
         let before = exchange.last_event_id.replace(hash);
         let scope = exchange.scope;
