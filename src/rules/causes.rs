@@ -54,6 +54,10 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     ("RPC-10", &["SSE-04"], Join::Call),
     ("PRG-02", &["SSE-04"], Join::Call),
     ("SUB-12", &["SSE-02"], Join::Call),
+    // One message on the wrong stream, one result without its type.
+    ("SUB-11", &["PRG-04", "LOG-04"], Join::Call),
+    ("SUB-12", &["SSE-02"], Join::Call),
+    ("SUB-13", &["RPC-20"], Join::Call),
     // What was granted too generously is delivered too.
     ("SUB-05", &["SUB-04"], Join::Call),
     // The answers that go with a state of somebody else.

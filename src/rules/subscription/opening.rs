@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::{subscription, words};
-use crate::model::{CallIdx, CallState, Exchange, Filter, Kinds, Model, Sight};
+use crate::event::Transport;
+use crate::model::{Call, CallIdx, CallState, Exchange, Filter, Kinds, Model, Sight};
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
@@ -157,10 +158,18 @@ impl Look for Unacknowledged {
             self.waiting.pop_front();
             if let Some(how) = lateness(case.model, idx, asked, case.seen.at) {
                 let sentence = format!("{} {how}", case.name(idx));
-                out.about(case.model, idx).blame(Blame::Server).say(out, sentence);
+                let blame = if has_answered(case.model, idx) { Blame::Server } else { Blame::Unknown };
+                out.about(case.model, idx).blame(blame).say(out, sentence);
             }
         }
     }
+}
+
+/// Whether it is the server that is silent: over HTTP only once its stream has begun, since before
+/// that something on the way may hold the request or the head of the answer.
+fn has_answered(model: &Model, idx: CallIdx) -> bool {
+    let is_begun = |call: &Call| call.transport == Transport::Stdio || call.status == Some(200);
+    model.call(idx).is_some_and(is_begun)
 }
 
 /// How the acknowledgement of a listen is late; `None`: it is not, or the listen was over in time.
