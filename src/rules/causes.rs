@@ -36,6 +36,8 @@ const CAUSES: &[(&str, &[&str], Join)] = &[
     ("STD-11", &["RPC-29", "RPC-05", "RPC-07"], Join::Call),
     // A request that must not be is answered all the same.
     ("RPC-25", &["RPC-24"], Join::Call),
+    // A task for a client that did not declare them is a type that it does not know.
+    ("TSK-01", &["RPC-21"], Join::Call),
     // One member that is missing is told by the rule that looks at nothing else.
     ("VER-07", &["RPC-20"], Join::Call),
     ("MET-06", &["MET-01", "MET-02"], Join::Call),

@@ -87,14 +87,13 @@ fn unknown_type(case: &Case<'_>, out: &mut Out<'_>) {
     let has_tasks = extensions.is_some_and(|declared| declared.get(task::EXTENSION).is_some());
     // An extension that midwire does not know may bring values of its own.
     let may_be_known = extensions.is_some_and(|declared| !declared.is_empty());
-    let severity = match &*name {
+    let (severity, why) = match &*name {
         "task" if has_tasks => return,
-        "task" => Severity::Error,
-        _ if may_be_known => Severity::Hint,
-        _ => Severity::Error,
+        "task" => (Severity::Error, "without the extension that defines it"),
+        _ if may_be_known => (Severity::Hint, "which MCP does not define"),
+        _ => (Severity::Error, "which nothing defines"),
     };
-    let sentence =
-        format!("the result of {} has the type {}, which nothing defines", case.subject(), short(&name));
+    let sentence = format!("the result of {} has the type {}, {why}", case.subject(), short(&name));
     out.draft(case).at_most(severity).say(out, sentence);
 }
 
