@@ -57,13 +57,9 @@ pub fn rule_page(entry: &Entry) -> String {
         }
     }
     if examples.is_empty() {
-        let is_never = entry.needs.contains(&Need::Never);
-        let why = if is_never {
-            "There is no example: traffic does not show it."
-        } else {
-            "There is no example yet."
-        };
-        let _ = writeln!(out, "\n{why}");
+        let is_out_of_sight = [Need::Never, Need::TwoTaps].iter().any(|need| entry.needs.contains(need));
+        let why = if is_out_of_sight { ": one recording does not show it" } else { " yet" };
+        let _ = writeln!(out, "\nThere is no example{why}.");
     } else {
         out.push_str(LEGEND);
     }
