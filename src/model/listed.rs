@@ -110,7 +110,7 @@ pub struct Viewer {
 /// Everything that lists told.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    lists: HashMap<(Viewer, ListKind), List>,
+    by_viewer: HashMap<(Viewer, ListKind), List>,
     /// Text of all pages kept.
     bytes: usize,
     /// When a change was last told, in a scope.
@@ -198,7 +198,7 @@ impl Model {
     /// A list as the viewer was told it.
     #[must_use]
     pub fn listed(&self, viewer: Viewer, kind: ListKind) -> Option<Listed<'_>> {
-        let list = self.lists.lists.get(&(viewer, kind))?;
+        let list = self.lists.by_viewer.get(&(viewer, kind))?;
         let changed = self.lists.changes.get(&(viewer.scope, kind)).copied();
         Some(Listed { list, hasher: &self.hasher, kind, changed })
     }
@@ -206,7 +206,7 @@ impl Model {
     /// Every list that is known, with whom it was told to, in no order.
     pub fn lists(&self) -> impl Iterator<Item = (Viewer, ListKind, Listed<'_>)> {
         self.lists
-            .lists
+            .by_viewer
             .keys()
             .filter_map(|(viewer, kind)| self.listed(*viewer, *kind).map(|listed| (*viewer, *kind, listed)))
     }
@@ -280,8 +280,8 @@ impl Model {
                 .filter_map(|item| Some((hash(&item.get(kind.key())?.text()?), item.position())))
                 .collect(),
         };
-        let Lists { lists, bytes, .. } = &mut self.lists;
-        let list = lists.entry((viewer, kind)).or_default();
+        let Lists { by_viewer, bytes, .. } = &mut self.lists;
+        let list = by_viewer.entry((viewer, kind)).or_default();
         let before = list.bytes();
         list.take(read);
         *bytes = (*bytes + list.bytes()).saturating_sub(before);
@@ -293,14 +293,14 @@ impl Model {
 impl Lists {
     /// Forgets the older half of the lists when there is too much of them.
     fn bound(&mut self) {
-        if self.bytes <= KEPT_BYTES && self.lists.len() <= LISTS {
+        if self.bytes <= KEPT_BYTES && self.by_viewer.len() <= LISTS {
             return;
         }
-        let mut times: Vec<Mono> = self.lists.values().map(List::touched).collect();
+        let mut times: Vec<Mono> = self.by_viewer.values().map(List::touched).collect();
         times.sort_unstable();
         let Some(middle) = times.get(times.len() / 2).copied() else { return };
-        self.lists.retain(|_, list| list.touched() > middle);
-        self.bytes = self.lists.values().map(List::bytes).sum();
+        self.by_viewer.retain(|_, list| list.touched() > middle);
+        self.bytes = self.by_viewer.values().map(List::bytes).sum();
     }
 }
 

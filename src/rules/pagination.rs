@@ -50,7 +50,7 @@ pub(super) fn rules(book: &mut Book) {
 }
 
 /// The cursor that a request asks with; `null` stands for none.
-fn asked<'a>(params: Option<Value<'a>>) -> Option<Value<'a>> {
+fn asked(params: Option<Value<'_>>) -> Option<Value<'_>> {
     params?.get("cursor").filter(|cursor| !cursor.is_null())
 }
 
@@ -121,7 +121,9 @@ impl Look for Left {
                 self.waiting.extract_if(|(of, _), _| *of == scope).map(|(_, left)| left).collect();
             due.retain(|left| case.seen.at.ns_since(left.since) >= PATIENCE_NS);
             due.sort_by_key(|left| left.n);
-            due.into_iter().for_each(|left| left.say(case.model, out));
+            for left in due {
+                left.say(case.model, out);
+            }
             return;
         }
         let (Some(message), Some(idx), Some(call)) = (case.message(), case.seen.call, case.call()) else {

@@ -119,8 +119,8 @@ fn a_call_finds_the_definition_that_its_own_viewer_was_told() {
         let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"a"}}"#;
         script.post(9, stream, &headers, call);
         let model = script.fold();
-        let last = CallIdx(u32::try_from(model.calls().len() - 1).unwrap());
-        let note = model.definition(last).and_then(|known| known.value.get("note")?.text());
+        let newest = CallIdx(u32::try_from(model.calls().len() - 1).unwrap());
+        let note = model.definition(newest).and_then(|known| known.value.get("note")?.text());
         assert_eq!(note.as_deref(), expected, "{token}");
     }
 }
@@ -142,10 +142,10 @@ fn endless_walks_are_cut_and_old_lists_forgotten() {
     let mut lists = Lists::default();
     for number in 0..2 * LISTS as u64 {
         let viewer = Viewer { scope: ScopeIdx(0), era: None, who: number };
-        let list = lists.lists.entry((viewer, ListKind::Tools)).or_default();
+        let list = lists.by_viewer.entry((viewer, ListKind::Tools)).or_default();
         list.touch(Mono(number));
         lists.bound();
-        assert!(lists.lists.contains_key(&(viewer, ListKind::Tools)));
+        assert!(lists.by_viewer.contains_key(&(viewer, ListKind::Tools)));
     }
-    assert!(lists.lists.len() <= LISTS, "{}", lists.lists.len());
+    assert!(lists.by_viewer.len() <= LISTS, "{}", lists.by_viewer.len());
 }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::rules::case::short;
 use crate::wire::json::{Kind, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
@@ -13,18 +14,8 @@ const ANNOTATION: &str = "x-mcp-header";
 /// Schemas inside schemas that are followed. ours: deeper ones are not written by people.
 const DEPTH: u32 = 16;
 
-/// Members of a schema that hold schemas which apply under conditions, or to many values.
-const APPLICATORS: [&str; 9] = [
-    "items",
-    "prefixItems",
-    "oneOf",
-    "anyOf",
-    "allOf",
-    "additionalProperties",
-    "patternProperties",
-    "not",
-    "contains",
-];
+/// Members of a schema that hold values, not schemas.
+const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// Types that a header field cannot mirror.
 const OTHER_TYPES: [&str; 4] = ["number", "object", "array", "null"];
@@ -69,10 +60,10 @@ impl<'a> Annotations<'a> {
             self.read(property, path, depth - 1);
             path.pop();
         }
-        if let Some(place) =
-            APPLICATORS.iter().find(|name| schema.get(name).is_some_and(|part| hides(part, depth)))
-        {
-            self.fault.get_or_insert_with(|| format!("{ANNOTATION} below {place}"));
+        let is_aside = |name: &str| name != "properties" && name != ANNOTATION && !VALUES.contains(&name);
+        let mut aside = schema.members().filter(|(name, _)| is_aside(name));
+        if let Some((place, _)) = aside.find(|(_, part)| hides(*part, depth)) {
+            self.fault.get_or_insert_with(|| format!("{ANNOTATION} below {}", short(&place)));
         }
     }
 
@@ -95,20 +86,17 @@ impl<'a> Annotations<'a> {
     }
 }
 
-/// Whether a schema, or one of several, holds an annotation.
+/// Whether a schema, or a part of it, holds an annotation.
 fn hides(schema: Value<'_>, depth: u32) -> bool {
     if depth == 0 || !schema.raw().contains(ANNOTATION) {
         return false;
     }
-    if schema.is_array() {
-        return schema.items().any(|item| hides(item, depth - 1));
-    }
-    let is_annotated = schema.get(ANNOTATION).is_some_and(|annotation| annotation.kind() == Kind::String);
-    let mut properties = schema.get("properties").into_iter().flat_map(Value::members);
-    let mut below = APPLICATORS.iter().filter_map(|name| schema.get(name));
-    is_annotated
-        || properties.any(|(_, property)| hides(property, depth - 1))
-        || below.any(|part| hides(part, depth - 1))
+    let is_annotation = |name: &str, value: Value<'_>| name == ANNOTATION && value.kind() == Kind::String;
+    let is_value = |name: &str| VALUES.contains(&name);
+    schema.items().any(|item| hides(item, depth - 1))
+        || schema
+            .members()
+            .any(|(name, part)| is_annotation(&name, part) || (!is_value(&name) && hides(part, depth - 1)))
 }
 
 /// A name that HTTP allows for a field.
@@ -160,6 +148,16 @@ mod tests {
                 r#"{"oneOf":[{"properties":{"a":{"x-mcp-header":"A"}}}]}"#,
                 &[],
                 Some("x-mcp-header below oneOf"),
+            ),
+            (
+                r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}"##,
+                &[],
+                Some("x-mcp-header below $defs"),
+            ),
+            (
+                r#"{"patternProperties":{"^a":{"type":"string","x-mcp-header":"A"}}}"#,
+                &[],
+                Some("x-mcp-header below patternProperties"),
             ),
             (r#"{"properties":{"a":{"default":{"x-mcp-header":"A"}}}}"#, &[], None),
         ];

@@ -44,7 +44,7 @@ fn what_cannot_be_decided_here_is_no_answer() {
         r##"{"allOf":[{"anyOf":[{"$ref":"#"}]}]}"##,
         r##"{"$ref":"#/$defs/a","$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"if":{"$ref":"#/$defs/a"}}}}"##,
         r#"{"$ref":"https://example.com/schema.json"}"#,
-        r##"{"$ref":"other.json#/a"}"##,
+        r#"{"$ref":"other.json#/a"}"#,
         r##"{"$ref":"#anchor"}"##,
         r##"{"$dynamicRef":"#node"}"##,
         r#"{"$schema":"https://example.com/mine","type":"object"}"#,
