@@ -24,15 +24,16 @@ fn policy(toml: &str) -> Policy {
     toml::from_str(toml).unwrap()
 }
 
+/// Progress as (ms, value), the answer at, what the two policies would have done.
+type WhatIf = (&'static str, &'static [(u64, u64)], Option<u64>, Option<(u64, Fired)>, Option<u64>);
+
 #[test]
 fn any_policy_tells_when_it_would_have_fired_on_a_recording() {
     let clocks = policy(
         "[[clocks]]\nname = 'two clocks'\nidle_ms = 500\nmax_ms = 2000\n[[clocks]]\nname = 'fixed'\nidle_ms = 500\nresets_on_progress = false\n",
     )
     .clocks;
-    // Progress as (ms, value), the answer at, what the two policies would have done.
-    type Row = (&'static str, &'static [(u64, u64)], Option<u64>, Option<(u64, Fired)>, Option<u64>);
-    let cases: &[Row] = &[
+    let cases: &[WhatIf] = &[
         ("T1", &[(100, 1)], None, Some((600, Fired::Idle)), Some(500)),
         ("T2", &[(400, 1), (800, 2), (1200, 3)], None, Some((1700, Fired::Idle)), Some(500)),
         (
@@ -111,12 +112,14 @@ fn cut(client: &str, token: &str, steps: &[u64], ms: u64, reason: &str) -> Scrip
     script
 }
 
+/// Client, token, progress at, cut at, reason, sentence.
+type CutRow = (&'static str, &'static str, &'static [u64], u64, &'static str, &'static str);
+
 #[test]
 fn a_cut_call_is_told_by_its_clock() {
     const NINE: &[u64] = &[9_000, 18_000, 27_000, 36_000, 45_000, 54_000];
     let own = "[[clocks]]\nname = 'ours'\nclients = ['robot']\nidle_ms = 40000\nmax_ms = 200000\n";
-    // Client, token, progress at, cut at, reason, sentence.
-    let cases: &[(&str, &str, &[u64], u64, &str, &str)] = &[
+    let cases: &[CutRow] = &[
         (
             "any",
             "",

@@ -61,12 +61,13 @@ fn who_goes_first_ends_a_stream_and_what_comes_then_is_counted() {
     assert!(seen.is_empty(), "the second end is no end");
 }
 
+/// Pieces as (ms, text); messages, progress and pause of the burst.
+type BurstRow = (Vec<(u64, String)>, Option<(u32, u32, u64)>);
+
 #[test]
 fn several_messages_at_once_after_a_pause_are_a_burst() {
     let steps = |values: std::ops::Range<u64>| values.map(progress).collect::<String>();
-    // Pieces as (ms, text); messages, progress and pause of the burst.
-    type Row = (Vec<(u64, String)>, Option<(u32, u32, u64)>);
-    let cases: Vec<Row> = vec![
+    let cases: Vec<BurstRow> = vec![
         // One buffer, or the pieces of one.
         (vec![(16_010, steps(1..9))], Some((8, 8, 16_000))),
         (vec![(5_010, steps(1..3)), (5_030, steps(3..5)), (5_070, steps(5..6))], Some((4, 4, 5_000))),
