@@ -69,7 +69,7 @@ pub fn rule_page(entry: &Entry) -> String {
 /// How the lines of an example are read.
 const LEGEND: &str = "
 Times are in ms; > is from the client, < from the server, 1> and 1< belong to HTTP exchange 1. What every
-message of its era has (jsonrpc, _meta, header fields, the handshake) is left out.
+message of its era has (jsonrpc, _meta, header fields, the handshake) is left out. Lines with | are a policy file.
 ";
 
 /// The rules with everything that is known of them as one JSON array; `docs/check.md` says what each
@@ -134,7 +134,8 @@ fn examples(entry: &Entry) -> impl Iterator<Item = &'static Example> {
 
 /// What midwire says about an example by its rule.
 fn said(example: &Example) -> Vec<(&'static str, String)> {
-    let (mut model, mut judge) = (Model::new(), Judge::new());
+    let (mut model, mut judge) = (Model::new(), Judge::with_policy(example.policy.clone()));
+    model.set_grace(example.policy.limits.grace);
     for (event, idx) in example.events.iter().zip(0..) {
         model.fold(event, idx);
         judge.look(&model);
