@@ -1,14 +1,14 @@
-//! What one message says, as far as an observer needs it: read once, out of borrowed raw members.
+//! What one message says, as far as an observer needs it: read once, out of its index.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
-use serde_json::value::RawValue;
-
 use super::call::LogsAsked;
+use super::content::Content;
 use crate::spec::era::Era;
 use crate::spec::logging::Level;
-use crate::wire::jsonrpc::{self, Envelope, Frame, Id, Kind};
+use crate::wire::json::Value;
+use crate::wire::jsonrpc::{Envelope, Id, Kind};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -68,19 +68,26 @@ pub(super) struct Said<'a> {
 
 impl<'a> Said<'a> {
     /// Reads an envelope. `hasher` only has to be the same for one model.
-    pub(super) fn read(envelope: &Envelope<'a>, hasher: &impl BuildHasher) -> Said<'a> {
+    ///
+    /// Of a message too long to be looked into only id and method are known.
+    pub(super) fn read(
+        envelope: &Envelope<'a>,
+        content: Option<&'a Content>,
+        hasher: &impl BuildHasher,
+    ) -> Said<'a> {
         let mut said = Said { id: envelope.id(), method: envelope.method(), ..Said::default() };
+        let body = |name| content.and_then(|content| content.value().get(name));
         match envelope.kind {
-            Kind::Request => said.read_request(envelope.member("params"), hasher),
-            Kind::Notification => said.read_notification(envelope.member("params")),
-            Kind::Result => said.read_result(envelope.member("result"), hasher),
-            Kind::Error => said.read_error(envelope.member("error")),
+            Kind::Request => said.read_request(body("params"), hasher),
+            Kind::Notification => said.read_notification(body("params")),
+            Kind::Result => said.read_result(body("result"), hasher),
+            Kind::Error => said.read_error(body("error")),
             Kind::Invalid => {}
         }
         said
     }
 
-    fn read_request(&mut self, params: Option<&'a RawValue>, hasher: &impl BuildHasher) {
+    fn read_request(&mut self, params: Option<Value<'a>>, hasher: &impl BuildHasher) {
         let method = self.method.as_deref().unwrap_or_default();
         let is_initialize = method == "initialize";
         let target_member = match method {
@@ -95,75 +102,75 @@ impl<'a> Said<'a> {
                 "_meta" => self.read_meta(raw),
                 "requestState" => self.request_state = Some(state_hash(raw, hasher)),
                 "inputResponses" => self.has_input_responses = true,
-                "protocolVersion" if is_initialize => self.version = jsonrpc::string(raw),
+                "protocolVersion" if is_initialize => self.version = raw.text(),
                 "clientInfo" if is_initialize => self.peer = peer(raw),
                 other => {
                     if other == target_member {
-                        self.target = jsonrpc::string(raw);
+                        self.target = raw.text();
                     } else if other == "task" {
                         self.has_task = true;
                     }
                     // Members may come in any order.
-                    let one = hasher.hash_one((other, raw.get()));
+                    let one = hasher.hash_one((other, raw.raw()));
                     self.fingerprint = self.fingerprint.wrapping_add(one);
                 }
             }
         }
     }
 
-    fn read_notification(&mut self, params: Option<&'a RawValue>) {
+    fn read_notification(&mut self, params: Option<Value<'a>>) {
         for (name, raw) in self.members_of(params) {
             match &*name {
                 "_meta" => self.read_meta(raw),
-                "progressToken" => self.token = Id::from_raw(raw.get()),
-                "progress" => self.progress = raw.get().parse().ok(),
-                "total" => self.total = raw.get().parse().ok(),
-                "requestId" => self.request_id = Id::from_raw(raw.get()),
-                "reason" => self.reason = jsonrpc::string(raw),
-                "uri" | "taskId" => self.target = jsonrpc::string(raw),
+                "progressToken" => self.token = raw.id(),
+                "progress" => self.progress = raw.raw().parse().ok(),
+                "total" => self.total = raw.raw().parse().ok(),
+                "requestId" => self.request_id = raw.id(),
+                "reason" => self.reason = raw.text(),
+                "uri" | "taskId" => self.target = raw.text(),
                 _ => {}
             }
         }
     }
 
-    fn read_result(&mut self, result: Option<&'a RawValue>, hasher: &impl BuildHasher) {
+    fn read_result(&mut self, result: Option<Value<'a>>, hasher: &impl BuildHasher) {
         for (name, raw) in self.members_of(result) {
             match &*name {
                 "_meta" => self.read_meta(raw),
-                "resultType" => self.result_type = jsonrpc::string(raw),
-                "isError" => self.is_tool_error = raw.get() == "true",
+                "resultType" => self.result_type = raw.text(),
+                "isError" => self.is_tool_error = raw.raw() == "true",
                 "requestState" => self.request_state = Some(state_hash(raw, hasher)),
-                "protocolVersion" => self.version = jsonrpc::string(raw),
+                "protocolVersion" => self.version = raw.text(),
                 "serverInfo" => self.peer = peer(raw),
                 _ => {}
             }
         }
     }
 
-    fn read_error(&mut self, error: Option<&'a RawValue>) {
+    fn read_error(&mut self, error: Option<Value<'a>>) {
         for (name, raw) in self.members_of(error) {
             match &*name {
-                "code" => self.code = raw.get().parse().ok(),
-                "message" => self.message = jsonrpc::string(raw),
+                "code" => self.code = raw.raw().parse().ok(),
+                "message" => self.message = raw.text(),
                 _ => {}
             }
         }
     }
 
-    fn read_meta(&mut self, meta: &'a RawValue) {
-        for (name, raw) in members(meta).unwrap_or_default() {
+    fn read_meta(&mut self, meta: Value<'a>) {
+        for (name, raw) in meta.members() {
             match &*name {
                 PROTOCOL_VERSION => {
-                    self.version = jsonrpc::string(raw);
+                    self.version = raw.text();
                     self.has_meta_version = self.version.is_some();
                 }
                 CLIENT_INFO | SERVER_INFO => self.peer = peer(raw),
                 LOG_LEVEL => {
-                    let level = jsonrpc::string(raw).and_then(|name| Level::from_name(&name));
+                    let level = raw.text().and_then(|name| Level::from_name(&name));
                     self.logs = Some(level.map_or(LogsAsked::Unknown, LogsAsked::From));
                 }
-                SUBSCRIPTION_ID => self.subscription = Id::from_raw(raw.get()),
-                "progressToken" => self.token = Id::from_raw(raw.get()),
+                SUBSCRIPTION_ID => self.subscription = raw.id(),
+                "progressToken" => self.token = raw.id(),
                 _ => {}
             }
         }
@@ -181,29 +188,22 @@ impl<'a> Said<'a> {
         known.or_else(|| self.has_meta_version.then_some(Era::V2026_07_28))
     }
 
-    fn members_of(&mut self, raw: Option<&'a RawValue>) -> Vec<(Cow<'a, str>, &'a RawValue)> {
-        let Some(raw) = raw else { return Vec::new() };
-        let found = members(raw);
-        self.has_odd_body = found.is_none();
-        found.unwrap_or_default()
+    fn members_of(
+        &mut self,
+        body: Option<Value<'a>>,
+    ) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> + use<'a> {
+        self.has_odd_body = body.is_some_and(|body| !body.is_object());
+        body.into_iter().flat_map(Value::members)
     }
 }
 
-/// The members of an object, in order; `None` when it is none.
-fn members(raw: &RawValue) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
-    match jsonrpc::read(raw.get().as_bytes()) {
-        Frame::Message(object) => Some(object.members),
-        _ => None,
-    }
-}
-
-fn peer(raw: &RawValue) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-    let name = jsonrpc::at(raw, &["name"]).and_then(jsonrpc::string)?;
-    let version = jsonrpc::at(raw, &["version"]).and_then(jsonrpc::string).unwrap_or_default();
+fn peer(raw: Value<'_>) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    let name = raw.get("name")?.text()?;
+    let version = raw.get("version").and_then(Value::text).unwrap_or_default();
     Some((name, version))
 }
 
 /// Equal for the same text, however it is escaped.
-fn state_hash(raw: &RawValue, hasher: &impl BuildHasher) -> u64 {
-    hasher.hash_one(jsonrpc::string(raw).as_deref().unwrap_or_else(|| raw.get()))
+fn state_hash(raw: Value<'_>, hasher: &impl BuildHasher) -> u64 {
+    hasher.hash_one(raw.text().as_deref().unwrap_or_else(|| raw.raw()))
 }

@@ -20,7 +20,7 @@ use std::hash::BuildHasher;
 impl Model {
     /// One message: its row, its call, and what is wrong with it. Returns the row.
     pub(super) fn message(&mut self, at: At, envelope: &Envelope<'_>, content: Option<Content>) -> RowIdx {
-        let said = Said::read(envelope, &self.hasher);
+        let said = Said::read(envelope, content.as_ref(), &self.hasher);
         let is_notification = envelope.kind == Kind::Notification
             || said.method.as_deref().is_some_and(|method| method.starts_with("notifications/"));
         let row = match envelope.kind {

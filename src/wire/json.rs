@@ -11,9 +11,14 @@ use memchr::memchr2;
 use serde_json::value::RawValue;
 
 use super::jsonrpc;
+use super::lines::BOM;
 
-/// A longer text is not indexed. ours: a message of this size is data, not protocol.
-pub const DOCUMENT_LIMIT_BYTES: usize = 4 << 20;
+/// A longer text is not indexed. ours: as long as the longest line that is read.
+pub const DOCUMENT_LIMIT_BYTES: usize = 64 << 20;
+
+/// A text with more values is not indexed. ours: 16 MB of index, far more than a message of the
+/// protocol has; big results are few long strings.
+pub const NODE_LIMIT: usize = 1 << 20;
 
 /// JSON text and where its values stand in it.
 #[derive(Debug, Clone)]
@@ -65,6 +70,10 @@ impl Document {
         if text.len() > DOCUMENT_LIMIT_BYTES || std::str::from_utf8(&text).is_err() {
             return None;
         }
+        let text = match text.strip_prefix(BOM) {
+            Some(rest) => text.slice_ref(rest),
+            None => text,
+        };
         let nodes = index(&text)?;
         Some(Document { text, nodes })
     }
@@ -93,10 +102,13 @@ impl Document {
 }
 
 fn index(text: &[u8]) -> Option<Vec<Node>> {
-    let mut nodes: Vec<Node> = Vec::with_capacity(text.len() / 12 + 4);
+    let mut nodes: Vec<Node> = Vec::with_capacity((text.len() / 12).min(4096) + 4);
     let mut open: Vec<usize> = Vec::new();
     let mut at = 0;
     while let Some(byte) = text.get(at) {
+        if nodes.len() > NODE_LIMIT {
+            return None;
+        }
         let start = at;
         let kind = match byte {
             b' ' | b'\n' | b'\t' | b'\r' | b',' | b':' => {

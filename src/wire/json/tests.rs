@@ -33,8 +33,14 @@ fn what_is_no_json_has_no_index() {
     for text in ["", " ", "{", "]", "\"a", "\"a\\", "x", "{\"a\":1", "[1,2}}"] {
         assert!(Document::new(Bytes::from_static(text.as_bytes())).is_none(), "{text}");
     }
-    assert!(Document::new(Bytes::from(vec![b' '; DOCUMENT_LIMIT_BYTES + 1])).is_none());
+    let many = format!("[{}0]", "0,".repeat(NODE_LIMIT));
+    assert!(Document::new(Bytes::from(many)).is_none());
     assert!(Document::new(Bytes::from_static(b"\"\xff\"")).is_none());
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_value() {
+    assert_eq!(document("\u{feff}{\"a\":1}").root().raw(), "{\"a\":1}");
 }
 
 #[test]
