@@ -8,7 +8,9 @@ use super::{
     progress, prompts, reliability, resources, rounds, rpc, session, sse, stdio, subscription, tasks,
     timeout, tools, version,
 };
+use crate::event::Transport;
 use crate::model::{Name, Sight};
+use crate::spec::era::Era;
 use crate::wire::jsonrpc::Kind;
 
 /// What a rule wants to look at.
@@ -58,8 +60,10 @@ impl<F: FnMut(&Case<'_>, &mut Out<'_>) + Send> Look for F {
 /// One rule: its words and its test.
 struct Rule {
     entry: &'static Entry,
-    /// It finds out by itself whether the era is one of its own.
-    knows_era: bool,
+    /// Where it looks; see [`gate`].
+    gates: u16,
+    /// The same while nobody forces an era.
+    open_gates: u16,
     look: Box<dyn Look>,
 }
 
@@ -170,7 +174,16 @@ impl Book {
     fn enter(&mut self, id: &str, when: &[On], knows_era: bool, look: Box<dyn Look>) {
         let Some(entry) = catalogue::find(id) else { return };
         let rule = self.rules.len();
-        self.rules.push(Rule { entry, knows_era, look });
+        let gates_of = |eras: &mut dyn Iterator<Item = Option<Era>>| {
+            eras.fold(0, |gates, era| {
+                let open = TRANSPORTS.into_iter().filter(|transport| entry.is_for(*transport));
+                open.fold(gates, |gates, transport| gates | gate(era, transport))
+            })
+        };
+        let every = || Era::ALL.into_iter().map(Some).chain([None]);
+        let gates = gates_of(&mut every().filter(|era| entry.eras.has(*era)));
+        let open_gates = if knows_era { gates_of(&mut every()) } else { gates };
+        self.rules.push(Rule { entry, gates, open_gates, look });
         for on in when {
             match on {
                 On::Message => self.message.push(rule),
@@ -213,12 +226,13 @@ impl Book {
     /// Shows a thing noticed to every rule that it concerns.
     pub(super) fn look(&mut self, case: &Case<'_>, findings: &mut Findings) {
         let Book { rules, message, request, notification, result, error, sights, .. } = self;
+        let gate = gate(case.era(), case.transport());
+        let is_forced = case.model.forced_era().is_some();
         let mut show = |concerned: &[usize]| {
             for at in concerned {
                 let Some(rule) = rules.get_mut(*at) else { continue };
-                let era = case.era().filter(|_| !(rule.knows_era && case.model.forced_era().is_none()));
-                let applies = rule.entry.applies(era, case.transport());
-                if applies || (rule.knows_era && era.is_none() && rule.entry.is_for(case.transport())) {
+                let gates = if is_forced { rule.gates } else { rule.open_gates };
+                if gates & gate != 0 {
                     rule.look.look(case, &mut Out { entry: rule.entry, findings });
                 }
             }
@@ -240,6 +254,14 @@ impl Book {
         show(&table.all);
         show(table.of(method));
     }
+}
+
+const TRANSPORTS: [Transport; 2] = [Transport::Stdio, Transport::Http];
+
+/// One bit for each era, and for none, on each transport.
+fn gate(era: Option<Era>, transport: Transport) -> u16 {
+    let era = era.map_or(Era::ALL.len(), |era| era as usize);
+    1 << (era * TRANSPORTS.len() + usize::from(transport == Transport::Http))
 }
 
 /// Kinds of [`Sight`] without what they hold.

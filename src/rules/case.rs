@@ -1,5 +1,7 @@
 //! What a rule looks at: one thing noticed, with its message, its call and its exchange.
 
+use std::cell::OnceCell;
+
 use crate::event::{Dir, Transport};
 use crate::machine::policy::Policy;
 use crate::model::{
@@ -20,6 +22,17 @@ pub(super) struct Case<'a> {
     pub seen: &'a Seen,
     message: Option<&'a Message>,
     era: Option<Era>,
+    parts: OnceCell<Parts<'a>>,
+}
+
+/// The parts of a message.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parts<'a> {
+    params: Option<Value<'a>>,
+    result: Option<Value<'a>>,
+    error: Option<Value<'a>>,
+    /// `_meta` of `params`, or of `result`.
+    metadata: Option<Value<'a>>,
 }
 
 impl<'a> Case<'a> {
@@ -44,7 +57,7 @@ impl<'a> Case<'a> {
         let of_channel = || is_of_channel.then(|| scope?.channel_era()).flatten();
         let era = model.forced_era().or_else(of_session).or_else(of_call).or_else(of_row);
         let era = era.or_else(of_exchange).or_else(of_channel);
-        Case { model, policy, seen, message, era }
+        Case { model, policy, seen, message, era, parts: OnceCell::new() }
     }
 
     /// What was noticed.
@@ -69,19 +82,36 @@ impl<'a> Case<'a> {
         name.map_or("", |name| self.model.text(name))
     }
 
+    /// The parts of the message, found once for all rules.
+    fn parts(&self) -> Parts<'a> {
+        *self.parts.get_or_init(|| {
+            let mut parts = Parts::default();
+            for (name, value) in self.body().into_iter().flat_map(Value::members) {
+                match &*name {
+                    "params" => parts.params = Some(value),
+                    "result" => parts.result = Some(value),
+                    "error" => parts.error = Some(value),
+                    _ => {}
+                }
+            }
+            parts.metadata = parts.params.or(parts.result).and_then(|body| body.get("_meta"));
+            parts
+        })
+    }
+
     /// `params` of the message.
     pub(super) fn params(&self) -> Option<Value<'a>> {
-        self.body()?.get("params")
+        self.parts().params
     }
 
     /// `result` of the message.
     pub(super) fn result(&self) -> Option<Value<'a>> {
-        self.body()?.get("result")
+        self.parts().result
     }
 
     /// `error` of the message.
     pub(super) fn error(&self) -> Option<Value<'a>> {
-        self.body()?.get("error")
+        self.parts().error
     }
 
     /// The code of the error, where it is an integer.
@@ -91,7 +121,7 @@ impl<'a> Case<'a> {
 
     /// `_meta` of the message's `params` or `result`.
     pub(super) fn metadata(&self) -> Option<Value<'a>> {
-        self.params().or_else(|| self.result())?.get("_meta")
+        self.parts().metadata
     }
 
     /// A member of `_meta` in the message's `params` or `result`.

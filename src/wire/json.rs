@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use memchr::memchr2;
 use serde_json::value::RawValue;
 
@@ -23,7 +24,7 @@ pub const NODE_LIMIT: usize = 1 << 20;
 /// JSON text and where its values stand in it.
 #[derive(Debug, Clone)]
 pub struct Document {
-    text: Bytes,
+    text: ByteString,
     nodes: Vec<Node>,
 }
 
@@ -35,6 +36,8 @@ struct Node {
     /// The first node that is not part of it.
     next: u32,
     kind: Kind,
+    /// A string with escapes in it.
+    is_escaped: bool,
 }
 
 /// The types of JSON.
@@ -67,14 +70,15 @@ impl Document {
     /// one to say who read it first.
     #[must_use]
     pub fn new(text: Bytes) -> Option<Document> {
-        if text.len() > DOCUMENT_LIMIT_BYTES || std::str::from_utf8(&text).is_err() {
+        if text.len() > DOCUMENT_LIMIT_BYTES {
             return None;
         }
         let text = match text.strip_prefix(BOM) {
             Some(rest) => text.slice_ref(rest),
             None => text,
         };
-        let nodes = index(&text)?;
+        let text = ByteString::try_from(text).ok()?;
+        let nodes = index(text.as_bytes())?;
         Some(Document { text, nodes })
     }
 
@@ -91,13 +95,17 @@ impl Document {
     }
 
     fn node(&self, at: u32) -> Node {
-        let nothing = Node { start: 0, end: 0, next: u32::MAX, kind: Kind::Null };
+        let nothing = Node { start: 0, end: 0, next: u32::MAX, kind: Kind::Null, is_escaped: false };
         self.nodes.get(at as usize).copied().unwrap_or(nothing)
     }
 
+    /// A string between its quotes, as sent.
+    fn inside(&self, node: Node) -> &str {
+        self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1)).unwrap_or_default()
+    }
+
     fn slice(&self, node: Node) -> &str {
-        let bytes = self.text.get(node.start as usize..node.end as usize).unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or_default()
+        self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
     }
 }
 
@@ -110,6 +118,7 @@ fn index(text: &[u8]) -> Option<Vec<Node>> {
             return None;
         }
         let start = at;
+        let mut is_escaped = false;
         let kind = match byte {
             b' ' | b'\n' | b'\t' | b'\r' | b',' | b':' => {
                 at += 1;
@@ -129,7 +138,7 @@ fn index(text: &[u8]) -> Option<Vec<Node>> {
                 if *byte == b'{' { Kind::Object } else { Kind::Array }
             }
             b'"' => {
-                at = end_of_string(text, at)?;
+                (at, is_escaped) = end_of_string(text, at)?;
                 Kind::String
             }
             first => {
@@ -145,20 +154,22 @@ fn index(text: &[u8]) -> Option<Vec<Node>> {
             }
         };
         let next = u32::try_from(nodes.len() + 1).ok()?;
-        nodes.push(Node { start: u32::try_from(start).ok()?, end: u32::try_from(at).ok()?, next, kind });
+        let (start, end) = (u32::try_from(start).ok()?, u32::try_from(at).ok()?);
+        nodes.push(Node { start, end, next, kind, is_escaped });
     }
     (open.is_empty() && !nodes.is_empty()).then_some(nodes)
 }
 
-/// One past the closing quote of the string that begins at `start`.
-fn end_of_string(text: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + 1;
+/// One past the closing quote of the string that begins at `start`, and whether it holds escapes.
+fn end_of_string(text: &[u8], start: usize) -> Option<(usize, bool)> {
+    let (mut at, mut is_escaped) = (start + 1, false);
     loop {
         at += memchr2(b'"', b'\\', text.get(at..)?)?;
         if text.get(at) == Some(&b'"') {
-            return Some(at + 1);
+            return Some((at + 1, is_escaped));
         }
         at += 2;
+        is_escaped = true;
     }
 }
 
@@ -243,25 +254,26 @@ impl<'a> Value<'a> {
     /// A string, unescaped.
     #[must_use]
     pub fn text(self) -> Option<Cow<'a, str>> {
-        if self.kind() != Kind::String {
+        let node = self.document.node(self.at);
+        if node.kind != Kind::String {
             return None;
         }
-        let raw = self.raw();
-        let inner = raw.get(1..raw.len().checked_sub(1)?)?;
-        if !inner.contains('\\') {
-            return Some(Cow::Borrowed(inner));
+        if !node.is_escaped {
+            return Some(Cow::Borrowed(self.document.inside(node)));
         }
-        let raw: &RawValue = serde_json::from_str(raw).ok()?;
+        let raw: &RawValue = serde_json::from_str(self.document.slice(node)).ok()?;
         jsonrpc::string(raw).map(|text| Cow::Owned(text.into_owned()))
     }
 
     /// It is this string.
     #[must_use]
     pub fn is_text(self, text: &str) -> bool {
-        let raw = self.raw();
-        let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-        self.kind() == Kind::String
-            && (inner == text || (inner.contains('\\') && self.text().as_deref() == Some(text)))
+        let node = self.document.node(self.at);
+        let is_it = |document: &Document| match node.is_escaped {
+            false => document.inside(node) == text,
+            true => self.text().as_deref() == Some(text),
+        };
+        node.kind == Kind::String && is_it(self.document)
     }
 
     /// `true` or `false`.
