@@ -284,7 +284,7 @@ impl Model {
             if ttl.is_null() { Some(None) } else { number("ttlMs").or_else(|| number("ttl")).map(Some) }
         });
         let asker = call.and_then(|idx| self.call(idx));
-        let asked = asker.filter(|_| told != Told::Notification).map_or(at.first, |call| call.started);
+        let asked_at = asker.filter(|_| told != Told::Notification).map_or(at.first, |call| call.started);
         let is_core = asker.and_then(|call| call.era).or(at.era) == Some(Era::V2025_11_25);
         let authorization = at.stream.and_then(|stream| self.authorization_of(stream));
         let idx = self.task_idx(at, id, is_core);
@@ -299,7 +299,7 @@ impl Model {
         task.poll_interval_ms = interval.or(task.poll_interval_ms);
         task.ttl_ms = ttl.or(task.ttl_ms);
         let delivered = at.out.unwrap_or(at.now);
-        task.add(TaskState { status, told, asked, delivered, row, created, updated });
+        task.add(TaskState { status, told, asked: asked_at, delivered, row, created, updated });
     }
 
     /// Hash of the `Authorization` field of an exchange, to compare clients without keeping secrets.

@@ -356,10 +356,10 @@ impl Trace {
             _ => {
                 let mut block = String::new();
                 for (name, value) in &options.set {
-                    block.push_str(&format!("{name}: {value}\n"));
+                    block.extend([name, ": ", value, "\n"]);
                 }
                 if !text.is_empty() {
-                    block.push_str(&format!("data: {}\n", self.dress.message(text, Dir::S2c, options)?));
+                    block.extend(["data: ", &self.dress.message(text, Dir::S2c, options)?, "\n"]);
                 }
                 block.push('\n');
                 What::SseChunk(Bytes::from(block))

@@ -6,7 +6,7 @@ mod questions;
 mod resume;
 mod streams;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::model::{CallIdx, ScopeIdx, Sight};
 use crate::rules::book::{Book, On, SightKind};
@@ -197,7 +197,7 @@ struct Ended {
 /// A session that was answered with 404, or deleted, is served again.
 fn dead_session_served() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
     let mut ended: HashMap<ScopeIdx, Ended> = HashMap::new();
-    let mut served: HashMap<ScopeIdx, ()> = HashMap::new();
+    let mut served: HashSet<ScopeIdx> = HashSet::new();
     move |case, out| {
         let (Some(exchange), Some(id)) = (case.exchange(), session(case)) else { return };
         let scope = case.seen.scope;
@@ -210,7 +210,7 @@ fn dead_session_served() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
         };
         match exchange.status() {
             Some(404) if !is_initialize(case) => {
-                if served.contains_key(&scope) {
+                if served.contains(&scope) {
                     with_calls(case, out).blame(Blame::Server).gather(out, scope, sentence);
                     return;
                 }
@@ -228,7 +228,7 @@ fn dead_session_served() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
             Some(200..=299) if exchange.calls().is_empty() && exchange.method() == "POST" => {}
             Some(200..=299) => {
                 let Some(known) = ended.get(&scope).filter(|known| started > known.at) else { return };
-                if served.insert(scope, ()).is_some() {
+                if !served.insert(scope) {
                     return;
                 }
                 // Those that were refused are the ones in trouble; after a DELETE the one served is.

@@ -269,11 +269,10 @@ impl<'a> Value<'a> {
     #[must_use]
     pub fn is_text(self, text: &str) -> bool {
         let node = self.document.node(self.at);
-        let is_it = |document: &Document| match node.is_escaped {
-            false => document.inside(node) == text,
-            true => self.text().as_deref() == Some(text),
-        };
-        node.kind == Kind::String && is_it(self.document)
+        if node.is_escaped {
+            return self.text().as_deref() == Some(text);
+        }
+        node.kind == Kind::String && self.document.inside(node) == text
     }
 
     /// `true` or `false`.

@@ -5,6 +5,9 @@ use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
 use crate::spec::{headers, meta};
 
+/// Where the object of `_meta` begins.
+const META: &str = "\"_meta\":{";
+
 /// The session of a legacy era on HTTP.
 const SESSION: &str = "session-1";
 
@@ -127,21 +130,15 @@ impl Dress {
     }
 
     fn add_meta(&self, text: &mut String) -> Option<()> {
-        let params = match find_member(text, "params") {
-            Some(at) => at,
-            None => {
-                let end = text.rfind('}')?;
-                text.insert_str(end, r#","params":{}"#);
-                find_member(text, "params")?
-            }
-        };
-        let meta = match text.get(params..)?.find("\"_meta\":{") {
-            Some(at) => params + at + "\"_meta\":".len(),
-            None => {
-                insert(text, params, r#""_meta":{}"#)?;
-                params + 1 + "\"_meta\":".len()
-            }
-        };
+        if find_member(text, "params").is_none() {
+            let end = text.rfind('}')?;
+            text.insert_str(end, r#","params":{}"#);
+        }
+        let params = find_member(text, "params")?;
+        if !text.get(params..)?.contains(META) {
+            insert(text, params, r#""_meta":{}"#)?;
+        }
+        let meta = params + text.get(params..)?.find(META)? + META.len() - 1;
         if !text.contains(meta::CLIENT_CAPABILITIES) {
             insert(text, meta, &format!(r#""{}":{}"#, meta::CLIENT_CAPABILITIES, self.client))?;
         }

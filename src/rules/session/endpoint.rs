@@ -1,7 +1,7 @@
 //! HTTP+SSE of 2024-11-05: the endpoint event, where messages are posted, and how they come back
 //! (LEG-17..19).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::path;
 use crate::model::{ScopeIdx, Sight};
@@ -96,14 +96,14 @@ fn posted_elsewhere() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
 
 /// Events of HTTP+SSE that carry a message under another type.
 fn other_types() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
-    let mut open: HashMap<u64, ()> = HashMap::new();
+    let mut open: HashSet<u64> = HashSet::new();
     move |case, out| {
         let Some(stream) = case.seen.stream else { return };
         match case.what() {
             Sight::Endpoint { .. } => {
-                open.insert(stream, ());
+                open.insert(stream);
             }
-            Sight::SseEvent(event) if open.contains_key(&stream) && event.has_data && event.holds_message => {
+            Sight::SseEvent(event) if open.contains(&stream) && event.has_data && event.holds_message => {
                 let name = event.event.as_deref().unwrap_or("message");
                 if name != "message" && name != "endpoint" {
                     let name = short(name);

@@ -1,7 +1,7 @@
 //! Event streams of a session: how they are asked for, what they carry, how they end
 //! (LEG-07..10, LEG-14..16).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::calls;
 use crate::event::{Dir, Transport};
@@ -149,14 +149,14 @@ fn on_two_streams() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
 
 /// A stream with event ids is closed before its answer, and no `retry` said when to come back.
 fn unannounced() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
-    let mut retries: HashMap<u64, ()> = HashMap::new();
+    let mut retries: HashSet<u64> = HashSet::new();
     move |case, out| {
         let Some(stream) = case.seen.stream else { return };
         match case.what() {
             Sight::SseEvent(event) if event.retry.is_some() => {
-                retries.insert(stream, ());
+                retries.insert(stream);
             }
-            Sight::StreamEndedResumable if !retries.contains_key(&stream) => {
+            Sight::StreamEndedResumable if !retries.contains(&stream) => {
                 let is_post = case.exchange().is_some_and(|exchange| exchange.method() == "POST");
                 if is_post && case.call().is_some_and(|call| call.is_resumable) {
                     let sentence = format!(
@@ -189,7 +189,7 @@ fn closed_early(case: &Case<'_>, out: &mut Out<'_>) {
 
 /// The first event of a POST stream is no priming event. One finding for a session.
 fn unprimed() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
-    let mut begun: HashMap<u64, ()> = HashMap::new();
+    let mut begun: HashSet<u64> = HashSet::new();
     move |case, out| {
         let Some(stream) = case.seen.stream else { return };
         let Sight::SseEvent(event) = case.what() else {
@@ -197,7 +197,7 @@ fn unprimed() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
             return;
         };
         let is_post = case.exchange().is_some_and(|exchange| exchange.method() == "POST");
-        if !is_post || begun.insert(stream, ()).is_some() {
+        if !is_post || !begun.insert(stream) {
             return;
         }
         if event.id.is_none() || !event.is_empty {
