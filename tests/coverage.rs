@@ -32,9 +32,15 @@ fn page() -> String {
     let mut page = String::from(
         "# Rules\n\nEvery rule, made from the catalogue and its examples by `tests/coverage.rs`\n(`MIDWIRE_WRITE_DOCS=1 cargo test --test coverage` writes this page anew).\n`midwire rules ID` explains one with an example that fires and one that does not.\n\n",
     );
-    let decided = catalogue::entries().iter().filter(|entry| !entry.needs.contains(&Need::Never)).count();
-    let all = catalogue::entries().len();
-    writeln!(page, "{all} rules, {decided} of them decidable from traffic.\n").unwrap();
+    let all = catalogue::entries();
+    let two = all.iter().filter(|entry| entry.needs.contains(&Need::TwoTaps)).count();
+    let never = all.iter().filter(|entry| entry.needs.contains(&Need::Never)).count();
+    writeln!(
+        page,
+        "{} rules. {two} of them need recordings on both sides of an intermediary and are described only;\n{never} cannot be decided from traffic at all.\n",
+        all.len()
+    )
+    .unwrap();
     page.push_str("| rule | severity | eras | transports | says | needs | fires | clean | other eras |\n");
     page.push_str("|---|---|---|---|---|---|---|---|---|\n");
     for entry in catalogue::entries() {

@@ -114,7 +114,9 @@ mod tests {
 
     #[test]
     fn annotations_are_found_by_their_path_and_faults_are_told() {
-        let cases: &[(&str, &[(&str, &str)], Option<&str>)] = &[
+        /// A schema, the headers found in it by path, and what is wrong.
+        type Row = (&'static str, &'static [(&'static str, &'static str)], Option<&'static str>);
+        let cases: &[Row] = &[
             (r#"{"properties":{"a":{"type":"string"}}}"#, &[], None),
             (
                 r#"{"properties":{"a":{"type":"string","x-mcp-header":"Region"},"o":{"type":"object","properties":{"b":{"type":"integer","x-mcp-header":"Shard"}}}}}"#,

@@ -176,7 +176,7 @@ mod tests {
             for len in 14..40 {
                 let text = format!("{}{}{}", "x".repeat(before), "7".repeat(len), "y".repeat(9));
                 let found: Vec<_> = runs(text.as_bytes()).collect();
-                let want = if len >= 16 { vec![before..before + len] } else { Vec::new() };
+                let want: Vec<_> = (len >= 16).then_some(before..before + len).into_iter().collect();
                 assert_eq!(found, want, "{len} digits behind {before}");
             }
         }
