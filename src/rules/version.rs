@@ -2,6 +2,7 @@
 //! handshake and what it settles (VER-01..21).
 
 mod discovery;
+mod early_stream;
 mod fallback;
 mod handshake;
 mod negotiated;

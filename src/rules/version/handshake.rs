@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::early_stream::EarlyStreams;
 use super::fallback::calls_of;
 use crate::event::{Dir, Transport};
 use crate::model::{CallIdx, Handshake, ScopeIdx};
@@ -19,7 +20,8 @@ const EARLY_CALLS: usize = 64;
 const WAITING: usize = 16;
 
 pub(super) fn rules(book: &mut Book) {
-    book.rule_of_any_era("VER-14", &[On::Request], before_answer);
+    let begin = [On::Request, On::ResultOf(INITIALIZE), On::Sight(SightKind::HttpRequest)];
+    book.rule_of_any_era("VER-14", &begin, first_of_all());
     book.rule("VER-15", &[On::Request], before_initialized);
     let ends = [SightKind::Ended, SightKind::ProcessEnded, SightKind::SessionEnded].map(On::Sight);
     let mut server = vec![On::Request, On::NotificationOf(INITIALIZED)];
@@ -34,6 +36,19 @@ fn handshake(case: &Case<'_>) -> Option<Handshake> {
 
 fn is_ping(case: &Case<'_>, idx: CallIdx) -> bool {
     case.model.call(idx).is_some_and(|call| case.model.text(call.method) == "ping")
+}
+
+/// Requests, and on HTTP streams, that do not wait for the handshake.
+fn first_of_all() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
+    let mut streams = EarlyStreams::default();
+    move |case, out| {
+        if matches!(case.message().map(|message| message.kind), Some(Kind::Request)) {
+            before_answer(case, out);
+        }
+        if case.transport() == Transport::Http {
+            streams.look(case, out);
+        }
+    }
 }
 
 fn before_answer(case: &Case<'_>, out: &mut Out<'_>) {
