@@ -8,8 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::ProxyError;
 use guard::Guard;
@@ -21,30 +20,29 @@ pub(super) struct Pipes {
     pub(super) stderr: OwnedFd,
 }
 
-/// The server's process group. Dropped before [`Group::stand_down`], it kills what is in it.
+/// The server's process group, which its guard leads. Dropped before [`Group::stand_down`], it
+/// kills what is in it.
 pub(super) struct Group {
     id: Pid,
     guard: Option<Guard>,
-    is_over: bool,
 }
 
-/// Starts `command` with pipes on its three streams, environment and folder as they are, and with
-/// a guard that ends its group when this process vanishes.
+/// Starts `command` with pipes on its three streams, environment and folder as they are, in the
+/// group of a guard that ends it when this process vanishes.
 pub(super) fn spawn(command: &[OsString]) -> Result<(Group, Pipes, Child), ProxyError> {
     let program = command.first().cloned().unwrap_or_default();
     let cannot_start =
         |source| ProxyError::CannotStart { command: program.to_string_lossy().into_owned(), source };
+    let guard = Guard::start()?;
+    let group = Group { id: guard.id(), guard: Some(guard) };
     let mut child = Command::new(&program)
         .args(command.get(1..).unwrap_or_default())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
+        .process_group(group.id.as_raw_nonzero().get())
         .spawn()
         .map_err(cannot_start)?;
-    let mut group = Group { id: Pid::from_child(&child), guard: None, is_over: false };
-    // The server comes first: its own start takes longer than that of its guard.
-    group.guard = Some(Guard::start(group.id)?);
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => {
             let pipes = Pipes { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
@@ -60,21 +58,18 @@ impl Group {
         let _ = kill_process_group(self.id, signal);
     }
 
-    /// Whether any process is left in the group. One that has ended and that nobody collects, as
-    /// in a container without an init, does not count.
+    /// Whether any process but the guard is left in the group. One that has ended and that nobody
+    /// collects, as in a container without an init, does not count.
     pub(super) fn is_alive(&self) -> bool {
-        if matches!(test_kill_process_group(self.id), Err(Errno::SRCH)) {
-            return false;
-        }
-        let Ok(processes) = fs::read_dir("/proc") else { return true };
-        let stats = processes.flatten().filter_map(|entry| fs::read(entry.path().join("stat")).ok());
         let group = self.id.as_raw_nonzero().to_string();
-        stats.into_iter().any(|stat| is_running_in(&stat, group.as_bytes()))
+        let Ok(processes) = fs::read_dir("/proc") else { return true };
+        let others = processes.flatten().filter(|entry| entry.file_name() != *group);
+        let mut stats = others.filter_map(|entry| fs::read(entry.path().join("stat")).ok());
+        stats.any(|stat| is_running_in(&stat, group.as_bytes()))
     }
 
     /// Says that the group has been dealt with and needs no guard any more.
     pub(super) fn stand_down(mut self) {
-        self.is_over = true;
         if let Some(guard) = self.guard.take() {
             guard.stand_down();
         }
@@ -92,8 +87,9 @@ fn is_running_in(stat: &[u8], group: &[u8]) -> bool {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if !self.is_over {
+        if let Some(guard) = self.guard.take() {
             self.signal(Signal::KILL);
+            guard.stand_down();
         }
     }
 }

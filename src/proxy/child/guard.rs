@@ -6,6 +6,9 @@
 //! would not reach. At an orderly end the tap ends the guard first. The guard shares no stream,
 //! no process group and no name with the tap, so what kills the tap does not kill the guard.
 //!
+//! It leads the group that it guards, and the server is started into it: there is no moment at
+//! which a server runs that nobody would end.
+//!
 //! It is a line of shell, because starting this program a second time would cost the first
 //! answer more than a millisecond.
 
@@ -22,9 +25,11 @@ const SHELL: &str = "/bin/sh";
 /// The name under which it runs.
 const NAME: &str = "tap-guard";
 
-/// Signals that a client sends to all it finds below itself must not end the guard first. Nothing
-/// is ever written to the pipe, so `read` returns when the tap is gone. `$1` is the group.
-const SCRIPT: &str = r#"trap '' TERM INT HUP QUIT; read -r _; kill -s KILL -- "-$1""#;
+/// Signals that reach the whole group are meant for the server, and a client may send them to all
+/// it finds below itself: none of them ends or stops the guard. (`SIGSTOP` stops it with the
+/// server; the system lets an orphaned group go on, which it is once the tap is gone.) Nothing is
+/// ever written to the pipe, so `read` returns when the tap is gone.
+const SCRIPT: &str = "trap '' TERM INT HUP QUIT USR1 USR2 ALRM PIPE TSTP TTIN TTOU; read -r _; kill -s KILL 0";
 
 /// A running guard, held by the tap.
 pub(super) struct Guard {
@@ -33,13 +38,12 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts to guard a group.
-    pub(super) fn start(group: Pid) -> Result<Guard, ProxyError> {
+    /// Starts a guard, with a group of its own.
+    pub(super) fn start() -> Result<Guard, ProxyError> {
         let set_up = |source| ProxyError::CannotSetUp { what: "the guard process", source };
         let mut process = Command::new(SHELL)
             .arg0(NAME)
             .args(["-c", SCRIPT, NAME])
-            .arg(group.as_raw_nonzero().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -50,7 +54,12 @@ impl Guard {
         Ok(Guard { process, _pipe: pipe })
     }
 
-    /// The group is over: ends the guard, which touches nothing.
+    /// The guard's own process, whose number is that of the group.
+    pub(super) fn id(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    /// The rest of the group is over: ends the guard, which touches nothing.
     pub(super) fn stand_down(mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
