@@ -146,7 +146,8 @@ pub enum Sight {
     ClientLeft,
     /// The server ended the exchange of `call`, which was open and can get no answer any more.
     StreamEnded,
-    /// The server ended the exchange of `call`, which may be taken up again by event id.
+    /// The server ended the exchange of `call`, which may be taken up again by event id, and which
+    /// its client had not left.
     StreamEndedResumable,
     /// A stream that took up that of `call` again ended without its answer.
     ResumeEmpty,

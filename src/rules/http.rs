@@ -9,9 +9,10 @@ mod posts;
 mod refusals;
 
 use crate::event::Dir;
-use crate::model::Exchange;
+use crate::model::{Exchange, Sight};
 use crate::rules::book::Book;
 use crate::rules::case::Case;
+use crate::spec::era::Era;
 
 /// Paths that messages were posted to, as far as they are remembered. ours: a server has one.
 const ENDPOINTS: usize = 16;
@@ -43,8 +44,17 @@ fn may_be_http_sse(case: &Case<'_>) -> bool {
 pub(super) struct Endpoints(Vec<String>);
 
 impl Endpoints {
+    /// The modern exchange that was begun or answered; a message is noted and is none.
+    fn asked<'a>(&mut self, case: &Case<'a>) -> Option<&'a Exchange> {
+        if matches!(case.what(), Sight::Message) {
+            self.note(case);
+            return None;
+        }
+        case.exchange().filter(|exchange| exchange.era().is_some_and(Era::is_modern))
+    }
+
     /// A message was posted.
-    pub(super) fn note(&mut self, case: &Case<'_>) {
+    fn note(&mut self, case: &Case<'_>) {
         let Some(path) = case.exchange().and_then(path) else { return };
         if self.0.len() < ENDPOINTS && !self.0.iter().any(|known| known == path) {
             self.0.push(path.to_owned());
@@ -52,7 +62,7 @@ impl Endpoints {
     }
 
     /// Messages were posted to where this request goes.
-    pub(super) fn has(&self, exchange: &Exchange) -> bool {
+    fn has(&self, exchange: &Exchange) -> bool {
         path(exchange).is_some_and(|path| self.0.iter().any(|known| known == path))
     }
 }

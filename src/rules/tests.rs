@@ -66,6 +66,27 @@ fn a_clean_example_is_clean_for_every_rule() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// Neither word for word nor once more with less weight.
+#[test]
+fn one_thing_is_told_once() {
+    let mut wrong = Vec::new();
+    for example in examples() {
+        let findings = judge(Model::new(), &example);
+        let is_told_again = |(at, one): (usize, &Finding)| {
+            let mut others = findings.iter().skip(at + 1).filter(|other| other.rule == one.rule);
+            others.any(|other| {
+                let is_same_word = other.sentence == one.sentence && other.evidence == one.evidence;
+                let shares = other.evidence.iter().any(|event| one.evidence.contains(event));
+                is_same_word || (other.severity < one.severity && shares)
+            })
+        };
+        if findings.iter().enumerate().any(is_told_again) {
+            wrong.push(format!("{} {:#?}\nfound: {:#?}", example.rule, example.lines, told(&findings)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
 #[test]
 fn a_rule_is_silent_in_other_eras() {
     let mut wrong = Vec::new();

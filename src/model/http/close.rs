@@ -144,7 +144,10 @@ impl Model {
         let may_come_back = call.is_some_and(|call| call.is_resumable) && !is_modern;
         if may_come_back || (self.has_side_channel(idx) && !is_modern) {
             self.mark(idx, MarkKind::Disconnect, at.now, row);
-            self.see(at, Some(row), Some(idx), Sight::StreamEndedResumable);
+            // Whose client has left had nobody to write to: its end says nothing about the server.
+            if exchange.client_left.is_none() {
+                self.see(at, Some(row), Some(idx), Sight::StreamEndedResumable);
+            }
             return;
         }
         self.lose(idx, at.now, row);

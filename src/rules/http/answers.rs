@@ -81,14 +81,7 @@ struct NotAllowed(Endpoints);
 
 impl Look for NotAllowed {
     fn look(&mut self, case: &Case<'_>, out: &mut Out<'_>) {
-        if matches!(case.what(), Sight::Message) {
-            self.0.note(case);
-            return;
-        }
-        let Some(exchange) = case.exchange().filter(|exchange| exchange.era().is_some_and(Era::is_modern))
-        else {
-            return;
-        };
+        let Some(exchange) = self.0.asked(case) else { return };
         let method = exchange.method();
         if !matches!(method, "GET" | "DELETE") || !self.0.has(exchange) {
             return;

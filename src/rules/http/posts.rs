@@ -82,14 +82,7 @@ struct NoGet(Endpoints);
 
 impl Look for NoGet {
     fn look(&mut self, case: &Case<'_>, out: &mut Out<'_>) {
-        if matches!(case.what(), Sight::Message) {
-            self.0.note(case);
-            return;
-        }
-        let Some(exchange) = case.exchange().filter(|exchange| exchange.era().is_some_and(Era::is_modern))
-        else {
-            return;
-        };
+        let Some(exchange) = self.0.asked(case) else { return };
         let method = exchange.method();
         let is_get = method == "GET" && cover(exchange.headers(), headers::EVENT_STREAM) == Cover::Named;
         let is_delete = method == "DELETE" && self.0.has(exchange);

@@ -33,7 +33,7 @@ const LOST_LIMIT: usize = 256;
 
 pub(super) fn rules(book: &mut Book) {
     let (process_ended, ended) = (On::Sight(SightKind::ProcessEnded), On::Sight(SightKind::Ended));
-    book.rule("STD-08", &[process_ended], server_left);
+    book.rule("STD-08", &[process_ended], server_left());
     let output = On::Sight(SightKind::ServerOutput);
     book.rule("STD-09", &[output, process_ended, ended], EofIgnored::default());
     book.rule("STD-10", &[process_ended], signalled_first);
@@ -55,14 +55,24 @@ fn lost_calls(case: &Case<'_>) -> (Vec<CallIdx>, Option<Mono>) {
     (calls.iter().copied().filter(is_lost).collect(), closed)
 }
 
-fn server_left(case: &Case<'_>, out: &mut Out<'_>) {
-    let (calls, None) = lost_calls(case) else { return };
-    left_open(case, out, &calls, Blame::Server, "the server ended");
-    let Some(process) = case.scope().map(|scope| &scope.process).filter(|_| calls.is_empty()) else { return };
-    // Nothing was lost, but it did not go of its own will.
-    if process.exit_code.is_some_and(|code| code != 0) || process.exit_signal.is_some() {
-        let sentence = format!("the server ended by itself with no call open{}", exit_words(process));
-        out.draft(case).at_most(Severity::Hint).blame(Blame::Server).say(out, sentence);
+/// A server that went by itself. The end of its stdout and that of its process may be two events:
+/// what the first has told, the second does not tell again.
+fn server_left() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
+    let mut told: HashSet<ScopeIdx> = HashSet::new();
+    move |case, out| {
+        let (calls, None) = lost_calls(case) else { return };
+        let Some(process) = case.scope().map(|scope| &scope.process) else { return };
+        if !calls.is_empty() {
+            told.insert(case.seen.scope);
+            left_open(case, out, &calls, Blame::Server, "the server ended");
+            return;
+        }
+        // Nothing was lost, but it did not go of its own will.
+        let is_bad_end = process.exit_code.is_some_and(|code| code != 0) || process.exit_signal.is_some();
+        if is_bad_end && told.insert(case.seen.scope) {
+            let sentence = format!("the server ended by itself with no call open{}", exit_words(process));
+            out.draft(case).at_most(Severity::Hint).blame(Blame::Server).say(out, sentence);
+        }
     }
 }
 
