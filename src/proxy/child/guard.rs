@@ -29,7 +29,8 @@ const NAME: &str = "tap-guard";
 /// it finds below itself: none of them ends or stops the guard. (`SIGSTOP` stops it with the
 /// server; the system lets an orphaned group go on, which it is once the tap is gone.) Nothing is
 /// ever written to the pipe, so `read` returns when the tap is gone.
-const SCRIPT: &str = "trap '' TERM INT HUP QUIT USR1 USR2 ALRM PIPE TSTP TTIN TTOU; read -r _; kill -s KILL 0";
+const SCRIPT: &str =
+    "trap '' TERM INT HUP QUIT USR1 USR2 ALRM PIPE TSTP TTIN TTOU; read -r _; kill -s KILL 0";
 
 /// A running guard, held by the tap.
 pub(super) struct Guard {
