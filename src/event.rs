@@ -5,6 +5,7 @@
 //! files and no sockets.
 
 pub mod tape;
+pub mod telemetry;
 
 use bytes::Bytes;
 

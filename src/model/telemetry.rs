@@ -10,46 +10,10 @@ use super::flow::Whose;
 use super::fold::At;
 use super::row::{RowIdx, RowKind};
 use super::seen::Sight;
+pub use crate::event::telemetry::Stage;
 use crate::event::{Dir, Event, Queue};
 use crate::time::Mono;
 use crate::wire::jsonrpc::{self, Id};
-
-/// One thing that a server told about a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// The handler began.
-    HandlerStart,
-    /// The handler came to a point at which it looks for a cancel.
-    Checkpoint,
-    /// The server read the cancel.
-    CancelSeen,
-    /// The handler was stopped and releases what it holds.
-    CleanupStart,
-    /// Everything that it held was released.
-    CleanupEnd,
-    /// Something was done that cannot be undone.
-    Effect,
-    /// The handler came to its end by itself.
-    Done,
-    /// How much waits to be written.
-    QueueDepth,
-}
-
-impl Stage {
-    fn from_name(name: &str) -> Option<Stage> {
-        Some(match name {
-            "handler_start" => Stage::HandlerStart,
-            "checkpoint" => Stage::Checkpoint,
-            "cancel_seen" => Stage::CancelSeen,
-            "cleanup_start" => Stage::CleanupStart,
-            "cleanup_end" => Stage::CleanupEnd,
-            "effect" => Stage::Effect,
-            "done" => Stage::Done,
-            "queue_depth" => Stage::QueueDepth,
-            _ => return None,
-        })
-    }
-}
 
 /// What a server told about one request: the rows that show the first of each kind, and counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
