@@ -1,15 +1,23 @@
 //! The reference server, revision 2026-07-28, on stdio and on Streamable HTTP.
 //!
 //! `core` knows requests, handlers and their ends, and no transport; `stdio` and `http` carry
-//! messages to and from it; `tools` is what can be called.
+//! messages to and from it; `caller` is who asks, `methods` finds the handler, `tools` is what can
+//! be called.
 
+mod caller;
+mod catalogue;
 mod core;
+mod discover;
 mod http;
 mod message;
+mod methods;
+mod questions;
+mod sealed;
 mod stdio;
 mod tools;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -18,6 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::core::Core;
 use super::PeerError;
+use super::faults::Faults;
+use super::telemetry::Telemetry;
 use crate::time::Ms;
 
 /// How the HTTP side answers requests.
@@ -28,13 +38,54 @@ pub enum AnswerMode {
     Auto,
     /// Always an event stream, its head sent at once.
     Sse,
-    /// Always one JSON body; progress is not told.
+    /// Always one JSON body; progress is not told. A disconnect is a cancel as ever.
     Json,
+    /// One JSON body, and a disconnect does not reach the handler: what some SDKs do when told to
+    /// answer in JSON only.
+    JsonDeaf,
+    /// An event stream or a body as with `Auto`, and a disconnect does not reach the handler: what
+    /// some SDKs do in their stateless mode of the older revisions.
+    LegacyStateless,
+}
+
+impl AnswerMode {
+    /// A client that goes away does not cancel its request.
+    pub(crate) fn is_deaf(self) -> bool {
+        matches!(self, AnswerMode::JsonDeaf | AnswerMode::LegacyStateless)
+    }
+}
+
+/// Which revisions the server speaks, and how it takes those that it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerEra {
+    /// 2026-07-28 only.
+    #[default]
+    Modern,
+    /// The revisions with an `initialize` handshake only.
+    Legacy,
+    /// Both, told apart message by message.
+    Dual,
+    /// As `Legacy`, but operations before the handshake are answered.
+    LenientLegacy,
+    /// As `Legacy`, but a modern request is met with silence.
+    SilentLegacy,
+}
+
+/// Where the ledger of effects is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum LedgerPlace {
+    /// With this server only, and gone with it.
+    #[default]
+    Memory,
+    /// In this file, which several servers may share.
+    File(PathBuf),
 }
 
 /// What can be set on the reference server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
+    /// Which revisions are spoken.
+    pub era: ServerEra,
     /// How HTTP requests are answered.
     pub mode: AnswerMode,
     /// Silence on an event stream after which a comment is sent. ours: 15 s.
@@ -46,16 +97,32 @@ pub struct ServerOptions {
     /// Origins that browsers may call from, compared exactly. A request without `Origin` is none
     /// of a browser and passes.
     pub allowed_origins: Vec<String>,
+    /// Where the ledger of effects is kept.
+    pub ledger: LedgerPlace,
+    /// Wrong things that the server is to do on purpose.
+    pub faults: Arc<Faults>,
+    /// Who is told about the work on requests.
+    pub telemetry: Option<Telemetry>,
+    /// Also offers what the conformance suite of MCP looks for.
+    pub conformance: bool,
+    /// How long cleanup after a cancel may take before it is cut off. ours: 5 s.
+    pub cleanup_limit: Ms,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
         ServerOptions {
+            era: ServerEra::Modern,
             mode: AnswerMode::Auto,
             keep_alive: Ms(15_000),
             max_progress_per_s: None,
             page_size: None,
             allowed_origins: Vec::new(),
+            ledger: LedgerPlace::Memory,
+            faults: Arc::default(),
+            telemetry: None,
+            conformance: false,
+            cleanup_limit: Ms(5000),
         }
     }
 }

@@ -7,7 +7,7 @@ mod answer;
 mod head;
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::net::SocketAddr;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::answer::{Answer, Hangup};
+use super::caller::Caller;
 use super::message::{self, Message, Refusal};
 use super::{ENDPOINT, OUT_CAPACITY, SharedCore, WIND_DOWN};
 use crate::spec::codes;
@@ -43,8 +44,13 @@ pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: Cance
             () = cancel.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => {
-                connections.spawn(connection(core.clone(), stream, connections.clone(), cancel.clone()));
+            Ok((stream, peer)) => {
+                connections.spawn(connection(
+                    core.clone(),
+                    (stream, peer),
+                    connections.clone(),
+                    cancel.clone(),
+                ));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -64,7 +70,7 @@ pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: Cance
 
 async fn connection(
     core: SharedCore,
-    stream: TcpStream,
+    (stream, peer): (TcpStream, SocketAddr),
     connections: TaskTracker,
     cancel: CancellationToken,
 ) {
@@ -73,7 +79,7 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request: HttpRequest<Incoming>| {
         let core = core.clone();
-        async move { Ok::<_, Infallible>(respond(core, request).await) }
+        async move { Ok::<_, Infallible>(respond(core, request, Some(peer)).await) }
     });
     let builder = auto::Builder::new(Tracked(connections));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -96,7 +102,11 @@ impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Tracke
 }
 
 /// One exchange, from head to answer. The checks come in the order of reliability.md section 11.
-async fn respond<B>(core: SharedCore, request: HttpRequest<B>) -> HttpResponse<Answer>
+async fn respond<B>(
+    core: SharedCore,
+    request: HttpRequest<B>,
+    peer: Option<SocketAddr>,
+) -> HttpResponse<Answer>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -128,18 +138,18 @@ where
         }
         Err(refusal) => return answer::refusal(&refusal),
     };
-    let checked = request.meta().and_then(|meta| {
-        head::check_mirrored(&head.headers, &request, &meta)?;
-        request.check_version(&meta)?;
-        Ok(meta)
+    let checked = Caller::modern(&request).and_then(|caller| {
+        head::check_mirrored(&head.headers, &request, &caller)?;
+        request.check_version(&caller)?;
+        Ok(Caller { principal: head::principal(&head.headers), peer, ..caller })
     });
     let (sink, messages) = mpsc::channel(OUT_CAPACITY);
-    let started = checked.and_then(|meta| core.start(request, meta, sink));
+    let started = checked.and_then(|caller| core.start(request, caller, sink));
     let (live, handler) = match started {
         Ok(started) => started,
         Err(refusal) => return answer::refusal(&refusal),
     };
-    let hangup = Hangup(Arc::clone(&live));
+    let hangup = Hangup::new(&live, core.options.mode);
     core.handlers.spawn(handler);
     answer::answer(core.options.mode, core.options.keep_alive, messages, hangup).await
 }

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::spec::codes;
+use super::caller::Caller;
 use crate::spec::era::Era;
-use crate::spec::{meta, methods};
+use crate::spec::logging::Level;
+use crate::spec::{codes, meta, methods};
 use crate::wire::jsonrpc::{self, Envelope, Frame, Id, Kind};
 
 /// The only revision that the server speaks.
@@ -37,13 +38,6 @@ pub(super) struct Request {
 pub(super) struct Notification {
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
-}
-
-/// What every modern request carries.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Meta {
-    pub(super) version: String,
-    pub(super) token: Option<Id>,
 }
 
 /// Why a request is not served: a JSON-RPC error.
@@ -84,11 +78,26 @@ impl Refusal {
     }
 }
 
-/// A result response; marks it complete where it does not say otherwise, and adds who answers.
-pub(super) fn result(id: &Id, mut result: Map<String, Value>) -> Bytes {
-    result.entry("resultType").or_insert_with(|| json!("complete"));
-    let server = json!({ "name": "midwire-reference", "version": env!("CARGO_PKG_VERSION") });
-    result.insert("_meta".to_owned(), json!({ meta::SERVER_INFO: server }));
+/// Name and version of this server.
+pub(super) fn server_info() -> Value {
+    json!({ "name": "midwire-reference", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// Members of results that the older revisions do not have.
+const MODERN_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+
+/// A result response. Modern: marked complete where it does not say otherwise, with who answers.
+/// Legacy: without what only modern results have.
+pub(super) fn result(id: &Id, mut result: Map<String, Value>, era: Era) -> Bytes {
+    if era.is_modern() {
+        result.entry("resultType").or_insert_with(|| json!("complete"));
+        let meta = result.entry("_meta").or_insert_with(|| json!({}));
+        if let Some(meta) = meta.as_object_mut() {
+            meta.insert(meta::SERVER_INFO.to_owned(), server_info());
+        }
+    } else {
+        result.retain(|name, _| !MODERN_MEMBERS.contains(&name.as_str()));
+    }
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", Value::Object(result)))
 }
 
@@ -100,6 +109,26 @@ pub(super) fn progress(token: &Id, value: f64, total: Option<f64>, message: &str
         if message.is_empty() { String::new() } else { format!(",\"message\":{}", Value::from(message)) };
     let params = format!("{{\"progressToken\":{token},\"progress\":{value}{total}{message}}}");
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\",\"params\":{params}}}", methods::PROGRESS))
+}
+
+/// A log message.
+pub(super) fn log(level: Level, logger: Option<&str>, data: &Value) -> Bytes {
+    let mut params = json!({ "level": level.as_str(), "data": data });
+    if let Some(logger) = logger {
+        params["logger"] = json!(logger);
+    }
+    notification(methods::MESSAGE, &params)
+}
+
+/// A notification.
+pub(super) fn notification(method: &str, params: &Value) -> Bytes {
+    Bytes::from(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string())
+}
+
+/// A request of the server; the legacy eras only.
+pub(super) fn request(id: &Id, method: &str, params: &Value) -> Bytes {
+    let method = Value::from(method);
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}"))
 }
 
 /// Whole numbers without a fraction; what JSON cannot say as 0.
@@ -153,52 +182,30 @@ impl Request {
         self.at(path).and_then(jsonrpc::string)
     }
 
-    /// Checks and reads `_meta` (MET-01 to MET-07).
-    pub(super) fn meta(&self) -> Result<Meta, Refusal> {
-        let wrong = |what: &str| Refusal::new(Some(&self.id), codes::INVALID_PARAMS, what);
-        let Some(version) = self.string_at(&["_meta", meta::PROTOCOL_VERSION]) else {
-            if self.method == methods::INITIALIZE {
-                return Err(self.unsupported(&self.string_at(&["protocolVersion"]).unwrap_or_default()));
-            }
-            return Err(wrong("_meta lacks io.modelcontextprotocol/protocolVersion (string)"));
-        };
-        if !self.at(&["_meta", meta::CLIENT_CAPABILITIES]).is_some_and(is_object) {
-            return Err(wrong("_meta lacks io.modelcontextprotocol/clientCapabilities (object)"));
+    /// The value at a path below `params`; `None`: there is none, or it is nested too deep.
+    pub(super) fn value_at(&self, path: &[&str]) -> Option<Value> {
+        self.at(path).and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+
+    /// The object at a path below `params`; an empty path is `params` itself.
+    pub(super) fn object_at(&self, path: &[&str]) -> Option<Map<String, Value>> {
+        match self.value_at(path)? {
+            Value::Object(members) => Some(members),
+            _ => None,
         }
-        let token = match self.at(&["_meta", meta::PROGRESS_TOKEN]) {
-            None => None,
-            Some(raw) => {
-                let token = Id::from_raw(raw.get());
-                Some(token.ok_or_else(|| wrong("progressToken is neither a string nor an integer"))?)
-            }
-        };
-        Ok(Meta { version: version.into_owned(), token })
     }
 
     /// Checks the version that header and body agree on.
-    pub(super) fn check_version(&self, meta: &Meta) -> Result<(), Refusal> {
-        if meta.version == VERSION.as_str() { Ok(()) } else { Err(self.unsupported(&meta.version)) }
+    pub(super) fn check_version(&self, caller: &Caller) -> Result<(), Refusal> {
+        if caller.version == VERSION.as_str() { Ok(()) } else { Err(self.unsupported(&caller.version)) }
     }
 
-    /// Refuses unless the client declares the capability at this path.
-    pub(super) fn need_capability(&self, name: &str) -> Result<(), Refusal> {
-        if self.at(&["_meta", meta::CLIENT_CAPABILITIES, name]).is_some_and(is_object) {
-            return Ok(());
-        }
-        let text = format!("this needs the client capability {name}");
-        Err(Refusal::new(Some(&self.id), codes::MISSING_REQUIRED_CLIENT_CAPABILITY, text)
-            .with_data(json!({ "requiredCapabilities": { name: {} } })))
-    }
-
-    fn unsupported(&self, requested: &str) -> Refusal {
+    /// The refusal that says which versions there are (VER-01, VER-10).
+    pub(super) fn unsupported(&self, requested: &str) -> Refusal {
         let text = format!("this server speaks {} only", VERSION.as_str());
         Refusal::new(Some(&self.id), codes::UNSUPPORTED_PROTOCOL_VERSION, text)
             .with_data(json!({ "supported": [VERSION.as_str()], "requested": requested }))
     }
-}
-
-fn is_object(raw: &RawValue) -> bool {
-    raw.get().starts_with('{')
 }
 
 #[cfg(test)]
@@ -213,7 +220,7 @@ mod tests {
     fn refused(text: &str) -> Option<(Option<String>, i64, u16)> {
         let refusal = match read(text.as_bytes()) {
             Ok(Message::Request(request)) => {
-                request.meta().and_then(|meta| request.check_version(&meta)).err()?
+                Caller::modern(&request).and_then(|caller| request.check_version(&caller)).err()?
             }
             Ok(_) => return None,
             Err(refusal) => refusal,
@@ -264,7 +271,7 @@ mod tests {
         let text =
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
         let Ok(Message::Request(request)) = read(text.as_bytes()) else { panic!("a request") };
-        let refusal = request.meta().unwrap_err();
+        let refusal = Caller::modern(&request).unwrap_err();
         let expected = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"data":{"requested":"2025-11-25","supported":["2026-07-28"]},"message":"this server speaks 2026-07-28 only"}}"#;
         assert_eq!(refusal.to_bytes(), expected);
     }
@@ -274,7 +281,7 @@ mod tests {
         #[test]
         fn any_frame_gets_a_message_or_a_refusal(frame in hostile()) {
             let judged = read(&frame).and_then(|message| match message {
-                Message::Request(request) => request.meta().and_then(|meta| request.check_version(&meta)),
+                Message::Request(request) => Caller::modern(&request).and_then(|caller| request.check_version(&caller)),
                 Message::Notification(_) | Message::Response => Ok(()),
             });
             if let Err(refusal) = judged {
@@ -306,7 +313,7 @@ mod tests {
     fn ids_and_tokens_come_back_with_their_type_and_all_their_digits() {
         for raw in ["1", "\"1\"", "18446744073709551617", "\"\\\"\"", "-3"] {
             let id = Id::from_raw(raw).unwrap();
-            let answer = result(&id, Map::new());
+            let answer = result(&id, Map::new(), VERSION);
             let Frame::Message(envelope) = jsonrpc::read(&answer) else { panic!("a message") };
             assert_eq!((envelope.id(), envelope.kind), (Some(id.clone()), Kind::Result));
             let told = progress(&id, 0.5, Some(2.0), "half\n");

@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::caller::Caller;
 use super::core::{Live, Outgoing};
 use super::message::{self, Message, Notification, Refusal, Request};
 use super::{DRAIN, OUT_CAPACITY, PeerError, SharedCore, WIND_DOWN};
@@ -140,12 +141,12 @@ impl Session {
     }
 
     fn request(&self, request: Request) -> Result<(), Refusal> {
-        let meta = request.meta()?;
-        request.check_version(&meta)?;
-        if let Some(objection) = self.table.objection(&request.id, meta.token.as_ref()) {
+        let caller = Caller::modern(&request)?;
+        request.check_version(&caller)?;
+        if let Some(objection) = self.table.objection(&request.id, caller.token.as_ref()) {
             return Err(Refusal::new(Some(&request.id), codes::INVALID_REQUEST, objection));
         }
-        let (live, handler) = self.core.start(request, meta, self.to_writer.clone())?;
+        let (live, handler) = self.core.start(request, caller, self.to_writer.clone())?;
         self.table.insert(&live);
         self.core.handlers.spawn(handler);
         Ok(())

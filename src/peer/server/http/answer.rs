@@ -25,11 +25,20 @@ const COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
 /// Cancels the request when the exchange goes away, unless it was completed by then. On HTTP that
 /// is the cancel signal.
-pub(super) struct Hangup(pub(super) Arc<Live>);
+pub(super) struct Hangup(Option<Arc<Live>>);
+
+impl Hangup {
+    /// In a mode that is deaf to it, nothing is cancelled.
+    pub(super) fn new(live: &Arc<Live>, mode: AnswerMode) -> Hangup {
+        Hangup((!mode.is_deaf()).then(|| Arc::clone(live)))
+    }
+}
 
 impl Drop for Hangup {
     fn drop(&mut self) {
-        self.0.cancel(Some("the client closed the response stream"));
+        if let Some(live) = &self.0 {
+            live.cancel(Some("the client closed the response stream"));
+        }
     }
 }
 
@@ -58,7 +67,7 @@ pub(super) async fn answer(
     let mut events = Events { messages, keep_alive, _hangup: hangup, first: None, is_over: false };
     match mode {
         AnswerMode::Sse => {}
-        AnswerMode::Json => {
+        AnswerMode::Json | AnswerMode::JsonDeaf => {
             while let Some(outgoing) = events.messages.recv().await {
                 if let Some(response) = response(&outgoing) {
                     return response;
@@ -66,16 +75,18 @@ pub(super) async fn answer(
             }
             return ended_without_response();
         }
-        AnswerMode::Auto => match tokio::time::timeout(keep_alive.into(), events.messages.recv()).await {
-            Ok(None) => return ended_without_response(),
-            Ok(Some(outgoing)) => {
-                if let Some(response) = response(&outgoing) {
-                    return response;
+        AnswerMode::Auto | AnswerMode::LegacyStateless => {
+            match tokio::time::timeout(keep_alive.into(), events.messages.recv()).await {
+                Ok(None) => return ended_without_response(),
+                Ok(Some(outgoing)) => {
+                    if let Some(response) = response(&outgoing) {
+                        return response;
+                    }
+                    events.first = events.event(&outgoing);
                 }
-                events.first = events.event(&outgoing);
+                Err(_) => events.first = Some(COMMENT),
             }
-            Err(_) => events.first = Some(COMMENT),
-        },
+        }
     }
     let frames = futures_util::stream::unfold(events, |mut events| async move {
         let data = events.next().await?;

@@ -1,9 +1,10 @@
 //! Checks of a request's header fields.
 
 use hyper::HeaderMap;
-use hyper::header::{ACCEPT, CONTENT_TYPE, ORIGIN};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ORIGIN};
 
-use crate::peer::server::message::{Meta, Refusal, Request};
+use crate::peer::server::caller::Caller;
+use crate::peer::server::message::{Refusal, Request};
 use crate::spec::{codes, headers};
 
 /// A status and a line for people: the request is refused without a JSON-RPC body.
@@ -37,7 +38,7 @@ pub(super) fn check_media_types(fields: &HeaderMap) -> Result<(), PlainRefusal> 
 }
 
 /// Header fields that mirror the body: once each, and equal after decoding (HTTP-03 to HTTP-09).
-pub(super) fn check_mirrored(fields: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), Refusal> {
+pub(super) fn check_mirrored(fields: &HeaderMap, request: &Request, caller: &Caller) -> Result<(), Refusal> {
     let mismatch = |text: String| Refusal::new(Some(&request.id), codes::HEADER_MISMATCH, text);
     let mirrored = [headers::PROTOCOL_VERSION, headers::METHOD, headers::NAME];
     if let Some(name) = mirrored.into_iter().find(|name| fields.get_all(*name).iter().count() > 1) {
@@ -57,7 +58,7 @@ pub(super) fn check_mirrored(fields: &HeaderMap, request: &Request, meta: &Meta)
         }
         Err(mismatch(format!("{name} is {value:?} but the body says {want:?}")))
     };
-    check(headers::PROTOCOL_VERSION, &meta.version, false)?;
+    check(headers::PROTOCOL_VERSION, &caller.version, false)?;
     check(headers::METHOD, &request.method, false)?;
     if let Some(member) = headers::name_member(&request.method) {
         // A body without the member has nothing to mirror; its handler will refuse it.
@@ -66,4 +67,9 @@ pub(super) fn check_mirrored(fields: &HeaderMap, request: &Request, meta: &Meta)
         }
     }
     Ok(())
+}
+
+/// On whose behalf the client says that it calls. It is told apart from others and not verified.
+pub(super) fn principal(fields: &HeaderMap) -> Option<String> {
+    fields.get(AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }

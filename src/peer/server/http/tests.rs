@@ -73,7 +73,7 @@ impl Case {
     }
 
     async fn answer(&self, core: &SharedCore) -> HttpResponse<Answer> {
-        respond(core.clone(), self.request()).await
+        respond(core.clone(), self.request(), None).await
     }
 }
 
@@ -299,7 +299,7 @@ async fn a_body_that_stalls_is_refused_after_five_seconds() {
     >());
     let request = Case::echo().request().map(|_| stalled);
     let clock = TimerClock::start();
-    let answer = respond(core(AnswerMode::Auto), request).await;
+    let answer = respond(core(AnswerMode::Auto), request, None).await;
     assert_eq!((clock.now(), answer.status().as_u16()), (Ms(5000), 400));
     assert!(text(answer).await.contains("-32700"));
 }

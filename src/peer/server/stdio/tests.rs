@@ -269,7 +269,7 @@ async fn asking_the_user_takes_two_rounds() {
     peer.send(&round(2, json!({ "requestState": state, "inputResponses": answered }))).await;
     assert_eq!(peer.next().await["result"]["content"][0]["text"], "Hello, Ada");
     peer.send(&round(3, json!({ "inputResponses": answered }))).await;
-    assert_eq!(peer.next().await["result"]["isError"], true, "without the state");
+    assert_eq!(peer.next().await["error"]["code"], -32602, "without the state");
 }
 
 #[tokio::test(start_paused = true)]

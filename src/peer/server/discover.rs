@@ -1,0 +1,23 @@
+//! `server/discover`: what this server is and can do.
+
+use serde_json::{Map, Value, json};
+
+use super::catalogue::cached;
+use super::message::VERSION;
+
+const INSTRUCTIONS: &str =
+    "Reference server of midwire. Every tool shows one thing that can happen to a call.";
+
+/// The answer to `server/discover` (VER-06, VER-07).
+pub(super) fn discover() -> Map<String, Value> {
+    cached(json!({
+        "supportedVersions": [VERSION.as_str()],
+        "capabilities": capabilities(),
+        "instructions": INSTRUCTIONS,
+    }))
+}
+
+/// What the server offers.
+pub(super) fn capabilities() -> Value {
+    json!({ "tools": {} })
+}
