@@ -5,5 +5,6 @@ pub mod demo;
 pub mod log;
 pub mod policy;
 pub mod session;
+pub mod sockets;
 pub mod taps;
 pub mod viewer;

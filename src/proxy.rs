@@ -7,6 +7,7 @@
 pub mod child;
 pub mod http;
 pub mod stdio;
+pub mod telemetry;
 
 use std::io;
 use std::net::SocketAddr;

@@ -39,6 +39,30 @@ impl Record {
     }
 }
 
+/// Where servers may tell a tap about their own work.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TelemetryAt {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// At a socket of its own in the run folder.
+    Default,
+    /// At a socket with this path.
+    Path(PathBuf),
+}
+
+impl TelemetryAt {
+    /// Reads what stands after `--telemetry`, if that is there: nothing, or a path.
+    #[must_use]
+    pub fn from_option(option: Option<&Option<PathBuf>>) -> TelemetryAt {
+        match option {
+            None => TelemetryAt::Off,
+            Some(None) => TelemetryAt::Default,
+            Some(Some(path)) => TelemetryAt::Path(path.clone()),
+        }
+    }
+}
+
 /// What a user says about a tap, whatever its transport.
 #[derive(Debug, Clone, Default)]
 pub struct About {
@@ -46,6 +70,8 @@ pub struct About {
     pub record: Record,
     /// A name for lists.
     pub label: Option<String>,
+    /// Where servers may tell about their work.
+    pub telemetry: TelemetryAt,
     /// stdio: the server's command.
     pub command: Vec<String>,
     /// HTTP: where requests go.
@@ -115,6 +141,12 @@ impl Session {
             Ok(file) => self.announced = Some(file),
             Err(error) => tracing::warn!(%error, "viewers will not find this tap"),
         }
+    }
+
+    /// Its name, as in the header of its recording.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.run.session
     }
 
     /// Where the tap puts what happens.

@@ -10,10 +10,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::session::{About, Session};
+use super::session::{About, Session, TelemetryAt};
+use super::sockets::OwnerSocket;
 use crate::event::Transport;
 use crate::event::tape::Tape;
 use crate::proxy::http::{HttpOptions, HttpTap};
+use crate::proxy::telemetry::{Callers, Telemetry};
 use crate::proxy::{ProxyError, stdio};
 
 /// How long open connections may take to end after the tap was told to stop.
@@ -24,17 +26,23 @@ const WIND_DOWN: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When the server cannot be started.
-pub fn run_stdio(
-    options: &stdio::Options,
-    about: About,
-    announce: impl FnOnce(&str),
-) -> Result<i32, ProxyError> {
+pub fn run_stdio(options: &stdio::Options, about: About, announce: impl Fn(&str)) -> Result<i32, ProxyError> {
+    let telemetry_at = about.telemetry.clone();
     let mut session = Session::start(Transport::Stdio, about);
     if let Some(trouble) = session.trouble() {
         announce(&format!("not recording: {trouble}"));
     }
     session.announce(None);
-    match stdio::run(options, session.tape()) {
+    let telling = Telling::start(&telemetry_at, &session, None).unwrap_or_else(|error| {
+        announce(&format!("the server can tell nothing about its work: {error:#}"));
+        None
+    });
+    let mut options = options.clone();
+    options.telemetry = telling.as_ref().map(|telling| telling.socket.path().to_owned());
+    let ran = stdio::run(&options, session.tape());
+    // What was told by now belongs to the recording.
+    drop(telling);
+    match ran {
         Ok(outcome) => {
             session.finish();
             Ok(outcome.status())
@@ -43,6 +51,31 @@ pub fn run_stdio(
             session.discard();
             Err(error)
         }
+    }
+}
+
+/// The socket on which servers tell about their work, and its reader, which ends first.
+#[derive(Debug)]
+struct Telling {
+    _reader: Telemetry,
+    socket: OwnerSocket,
+}
+
+impl Telling {
+    /// `None`: nobody asked for it.
+    fn start(
+        at: &TelemetryAt,
+        session: &Session,
+        callers: Option<Callers>,
+    ) -> anyhow::Result<Option<Telling>> {
+        let mut socket = match at {
+            TelemetryAt::Off => return Ok(None),
+            TelemetryAt::Default => OwnerSocket::bind_named(&format!("{}.telemetry", session.name()))?,
+            TelemetryAt::Path(path) => OwnerSocket::bind(path)?,
+        };
+        let listener = socket.take_listener().context("the socket for telemetry is taken")?;
+        let reader = Telemetry::start(listener, session.tape().clone(), callers)?;
+        Ok(Some(Telling { _reader: reader, socket }))
     }
 }
 
@@ -57,8 +90,13 @@ pub struct RunningHttp {
     pub recording_trouble: Option<String>,
     /// The file that is being written.
     pub recording: Option<PathBuf>,
+    /// The socket on which the server may tell about its work.
+    pub telemetry: Option<PathBuf>,
+    /// Why it may not, although it should.
+    pub telemetry_trouble: Option<String>,
     /// Where notes of the user's go.
     pub tape: Tape,
+    telling: Option<Telling>,
     stop: CancellationToken,
     thread: JoinHandle<()>,
     session: Session,
@@ -68,6 +106,7 @@ pub struct RunningHttp {
 struct Listening {
     client_url: String,
     upstream_trouble: Option<String>,
+    callers: Callers,
 }
 
 /// Starts an HTTP tap; it listens when this returns.
@@ -75,6 +114,7 @@ struct Listening {
 /// # Errors
 /// When it cannot listen, or its options cannot be met.
 pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningHttp> {
+    let telemetry_at = about.telemetry.clone();
     let mut session = Session::start(Transport::Http, about);
     let stop = CancellationToken::new();
     let (tell, told) = mpsc::channel();
@@ -93,7 +133,15 @@ pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningH
         Err(gone) => return Err(gone).context("the tap ended before it listened"),
     };
     session.announce(Some(listening.client_url.clone()));
+    let telling = Telling::start(&telemetry_at, &session, Some(listening.callers));
+    let (telling, telemetry_trouble) = match telling {
+        Ok(telling) => (telling, None),
+        Err(error) => (None, Some(format!("{error:#}"))),
+    };
     Ok(RunningHttp {
+        telemetry: telling.as_ref().map(|telling| telling.socket.path().to_owned()),
+        telemetry_trouble,
+        telling,
         client_url: listening.client_url,
         upstream_trouble: listening.upstream_trouble,
         recording_trouble: session.trouble().map(ToString::to_string),
@@ -126,7 +174,8 @@ fn run_http(
             Ok(tap) => {
                 let client_url = tap.client_url();
                 let upstream_trouble = tap.probe().await.err().map(|error| error.to_string());
-                let _ = tell.send(Ok(Listening { client_url, upstream_trouble }));
+                let callers = tap.callers();
+                let _ = tell.send(Ok(Listening { client_url, upstream_trouble, callers }));
                 tap.serve().await;
             }
             Err(error) => {
@@ -165,6 +214,8 @@ impl RunningHttp {
         self.stop.cancel();
         // A panic of the tap was reported by its thread; the recording is ended all the same.
         let _ = self.thread.join();
+        // What was told by now belongs to the recording.
+        drop(self.telling);
         drop(self.tape);
         self.session.finish();
     }

@@ -112,6 +112,9 @@ pub(super) struct TapArgs {
     /// A name for this tap in lists
     #[arg(long, value_name = "NAME")]
     pub(super) label: Option<String>,
+    /// Let the server tell about its work on a local socket (docs/telemetry.md)
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true)]
+    pub(super) telemetry: Option<Option<PathBuf>>,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use super::args::{HttpArgs, Screen, StdioArgs, TapArgs};
 use super::{CLEAN, say, view};
-use crate::app::session::{About, Record};
+use crate::app::session::{About, Record, TelemetryAt};
 use crate::app::taps;
 use crate::app::viewer::{self, Target};
 use crate::proxy::http::{HttpOptions, Upstream};
@@ -20,6 +20,7 @@ pub(super) fn stdio(args: &StdioArgs) -> anyhow::Result<u8> {
             kill: Ms(args.term_wait_ms),
             ..stdio::Waits::default()
         },
+        telemetry: None,
     };
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let about = About { command, ..about(&args.tap) };
@@ -53,6 +54,13 @@ pub(super) fn http(args: &HttpArgs, screen: &Screen) -> anyhow::Result<u8> {
         (None, Some(file)) => say(&format!("recording to {}", file.display())),
         (None, None) => {}
     }
+    match (&tap.telemetry_trouble, &tap.telemetry) {
+        (Some(trouble), _) => say(&format!("the server can tell nothing about its work: {trouble}")),
+        (None, Some(socket)) => {
+            say(&format!("the server may tell about its work at {}", socket.display()));
+        }
+        (None, None) => {}
+    }
     say(&format!("give clients {} (passed on to {})", tap.client_url, args.upstream));
     let code = match tap.recording.clone() {
         Some(recording) if !args.headless && std::io::stdout().is_terminal() => {
@@ -69,6 +77,7 @@ fn about(args: &TapArgs) -> About {
     About {
         record: Record::from_option(args.record.as_deref()),
         label: args.label.clone(),
+        telemetry: TelemetryAt::from_option(args.telemetry.as_ref()),
         ..About::default()
     }
 }

@@ -6,11 +6,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::ProxyError;
+use crate::event::telemetry::SOCKET_VARIABLE;
 use guard::Guard;
 
 /// The tap's ends of the server's pipes.
@@ -28,8 +30,12 @@ pub(super) struct Group {
 }
 
 /// Starts `command` with pipes on its three streams, environment and folder as they are, in the
-/// group of a guard that ends it when this process vanishes.
-pub(super) fn spawn(command: &[OsString]) -> Result<(Group, Pipes, Child), ProxyError> {
+/// group of a guard that ends it when this process vanishes. Where there is a socket for
+/// `telemetry`, and only then, one variable more tells of it.
+pub(super) fn spawn(
+    command: &[OsString],
+    telemetry: Option<&Path>,
+) -> Result<(Group, Pipes, Child), ProxyError> {
     let program = command.first().cloned().unwrap_or_default();
     let cannot_start =
         |source| ProxyError::CannotStart { command: program.to_string_lossy().into_owned(), source };
@@ -40,6 +46,7 @@ pub(super) fn spawn(command: &[OsString]) -> Result<(Group, Pipes, Child), Proxy
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        .envs(telemetry.map(|socket| (SOCKET_VARIABLE, socket)))
         .process_group(group.id.as_raw_nonzero().get())
         .spawn()
         .map_err(cannot_start)?;

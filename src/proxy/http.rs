@@ -44,6 +44,7 @@ use self::policy::Policy;
 pub use self::upstream::Upstream;
 use crate::event::tape::Tape;
 use crate::proxy::ProxyError;
+use crate::proxy::telemetry::Callers;
 
 /// How long the listener rests after the system could not give it another connection (it is out
 /// of descriptors, for example), so that it does not spin.
@@ -83,6 +84,8 @@ struct Shared {
     tape: Tape,
     dialer: Dialer,
     policy: Policy,
+    /// Which exchange is on which connection to the server, for those who tell about it.
+    callers: Callers,
     /// Exchanges so far, over all connections.
     streams: AtomicU64,
     /// Ends every connection.
@@ -123,7 +126,8 @@ impl HttpTap {
         let policy = Policy::new(&options, address);
         let dialer = Dialer::new(&options)?;
         let streams = AtomicU64::new(0);
-        let shared = Arc::new(Shared { tape, dialer, policy, streams, stop, tracker });
+        let shared =
+            Arc::new(Shared { tape, dialer, policy, callers: Callers::default(), streams, stop, tracker });
         Ok(HttpTap { listener, address, shared })
     }
 
@@ -137,6 +141,12 @@ impl HttpTap {
     #[must_use]
     pub fn client_url(&self) -> String {
         format!("http://{}{}", self.address, self.shared.dialer.upstream().path())
+    }
+
+    /// Which exchange is on which connection to the server.
+    #[must_use]
+    pub fn callers(&self) -> Callers {
+        self.shared.callers.clone()
     }
 
     /// Whether the server can be reached now, for a word of warning at the start; it may well

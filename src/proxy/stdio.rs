@@ -18,6 +18,7 @@ mod streams;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
@@ -42,6 +43,9 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// How long the tap waits while a session ends.
     pub waits: Waits,
+    /// The socket on which the server may tell about its own work; `None`: it is told of none, and
+    /// its environment is the tap's.
+    pub telemetry: Option<PathBuf>,
 }
 
 /// How long the tap waits while a session ends. Nothing here runs while client and server are
@@ -115,7 +119,7 @@ enum Notice {
 pub fn run(options: &Options, tape: &Tape) -> Result<Outcome, ProxyError> {
     let (notices, inbox) = mpsc::channel();
     let signals = Signals::listen(notices.clone())?;
-    let (group, pipes, child) = child::spawn(&options.command)?;
+    let (group, pipes, child) = child::spawn(&options.command, options.telemetry.as_deref())?;
     let pid = child.id();
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     tape.push_stdio(Dir::Tap, What::Spawn { pid, command });

@@ -38,6 +38,17 @@ pub(super) enum Link {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+impl Link {
+    /// Our address on it.
+    pub(super) fn local_addr(&self) -> Option<SocketAddr> {
+        let tcp = match self {
+            Link::Plain(tcp) => tcp,
+            Link::Tls(tls) => tls.get_ref().0,
+        };
+        tcp.local_addr().ok()
+    }
+}
+
 /// Opens connections to one server.
 #[derive(Debug)]
 pub(super) struct Dialer {

@@ -105,8 +105,10 @@ async fn relay(
     let exchanges = Arc::new(Exchanges::default());
     let mut requests = Requests::new(shared.clone(), exchanges.clone(), conn, ends);
     let mut answers = Answers::new(shared.clone(), exchanges.clone(), conn);
+    let link = shared.dialer.connect(Speech::Http1).await;
+    requests.joined(link.as_ref().ok().and_then(|(link, _)| link.local_addr()));
     let pair = Pair { exchanges: &exchanges, requests: &mut requests, answers: &mut answers };
-    let end = match shared.dialer.connect(Speech::Http1).await {
+    let end = match link {
         Ok((Link::Plain(server), _)) => {
             let (mut from, mut to) = server.into_split();
             let end = pair.join(&mut client, &mut from, &mut to, first).await;

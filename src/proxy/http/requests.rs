@@ -35,6 +35,8 @@ pub(super) struct Requests {
     conn: u64,
     /// Our address and the client's.
     ends: Option<(SocketAddr, SocketAddr)>,
+    /// Our address on the connection to the server.
+    local: Option<SocketAddr>,
     decoder: Decoder,
     /// The request that is being read.
     stream: Option<u64>,
@@ -66,6 +68,7 @@ impl Requests {
             exchanges,
             conn,
             ends,
+            local: None,
             decoder: Decoder::new(Side::Requests),
             stream: None,
             head: None,
@@ -77,6 +80,11 @@ impl Requests {
             refused_bytes: 0,
             left: None,
         }
+    }
+
+    /// The connection to the server stands; `local` is our address on it.
+    pub(super) fn joined(&mut self, local: Option<SocketAddr>) {
+        self.local = local;
     }
 
     /// From now on no request passes.
@@ -154,6 +162,9 @@ impl Requests {
                 return None;
             }
         };
+        if let Some(local) = self.local {
+            self.shared.callers.note(local, stream, self.conn);
+        }
         let wish = self.shared.policy.wish(head);
         let own_origin =
             if wish == Wish::Nothing { String::new() } else { self.shared.policy.own_origin(head) };
