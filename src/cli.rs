@@ -7,6 +7,7 @@
 mod args;
 mod call;
 mod check;
+mod ctl;
 mod ls;
 mod rules;
 mod serve;
@@ -70,6 +71,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
         Command::Rules(args) => rules::rules(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Call(args) => call::call(&args),
+        Command::Ctl(args) => ctl::ctl(&args),
     }
 }
 

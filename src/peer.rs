@@ -4,6 +4,7 @@
 //! who wants a known-good other side. They know nothing of taps, recordings or screens.
 
 pub mod client;
+pub mod control;
 pub mod faults;
 pub mod server;
 pub mod telemetry;
@@ -11,7 +12,6 @@ pub mod tour;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -66,14 +66,6 @@ pub enum PeerError {
     /// The time limits of a call make no sense.
     #[error(transparent)]
     Limits(#[from] BadLimits),
-    /// Nobody listens at the socket for telemetry.
-    #[error("cannot tell about the work at {}: {source}; is a tap with --telemetry running?", path.display())]
-    Telemetry {
-        /// The socket.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
     /// The other side is gone, so nothing can be asked of it any more.
     #[error("the server is gone; start a new one")]
     Gone,

@@ -1,6 +1,7 @@
 //! What may stand on the command line.
 
 pub(super) mod check;
+pub(super) mod steering;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use check::CheckArgs;
+use steering::{CtlArgs, ServerSteering};
 
 /// Sits between an MCP client and an MCP server and shows what really passes.
 #[derive(Debug, Parser)]
@@ -52,6 +54,8 @@ pub(super) enum Command {
     Serve(ServeArgs),
     /// Call a server with the reference client
     Call(CallArgs),
+    /// Give orders to a running reference server
+    Ctl(CtlArgs),
 }
 
 /// How the screen looks.
@@ -209,8 +213,11 @@ Examples:
 
 Tools: echo, slow, silent, flood, big, fails.")]
 pub(super) struct ServeArgs {
+    /// List the faults that --fault takes, and end
+    #[arg(long)]
+    pub(super) faults: bool,
     #[command(subcommand)]
-    pub(super) transport: ServeTransport,
+    pub(super) transport: Option<ServeTransport>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -245,6 +252,8 @@ pub(super) struct ServerArgs {
     /// Tools on one page of tools/list
     #[arg(long, value_name = "N")]
     pub(super) page_size: Option<usize>,
+    #[command(flatten)]
+    pub(super) steering: ServerSteering,
 }
 
 /// How the reference server answers on HTTP.

@@ -1,30 +1,60 @@
 //! `midwire serve`: the reference server.
 
+mod steering;
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use anyhow::bail;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::args::{Answers, ServeArgs, ServeTransport, ServerArgs};
 use super::{CLEAN, say};
 use crate::peer::PeerError;
+use crate::peer::faults::{Fault, Side};
 use crate::peer::server::{self, AnswerMode, ENDPOINT, ServerOptions};
 use crate::time::Ms;
+use steering::Steering;
 
 /// Serves until the client ends or this process is told to.
 pub(super) fn serve(args: &ServeArgs) -> anyhow::Result<u8> {
+    if args.faults {
+        return list_faults(Side::Server);
+    }
+    let Some(transport) = &args.transport else {
+        bail!("say which transport: `serve stdio` or `serve http`")
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(run(args));
+    let served = runtime.block_on(run(transport));
     // A read of standard input may still be waiting.
     runtime.shutdown_background();
     served?;
     Ok(CLEAN)
 }
 
-async fn run(args: &ServeArgs) -> anyhow::Result<()> {
+/// One line for each fault of a side.
+pub(super) fn list_faults(side: Side) -> anyhow::Result<u8> {
+    let mut out = std::io::stdout().lock();
+    for fault in Fault::of(side) {
+        writeln!(out, "{:28} {} ({})", fault.as_str(), fault.says(), fault.rules().join(", "))?;
+    }
+    Ok(CLEAN)
+}
+
+async fn run(transport: &ServeTransport) -> anyhow::Result<()> {
     let cancel = CancellationToken::new();
+    let (ServeTransport::Stdio(args) | ServeTransport::Http { server: args, .. }) = transport;
+    let mut steering = Steering::set_up(&args.steering)?;
+    let options = ServerOptions {
+        faults: Arc::clone(&steering.faults),
+        telemetry: steering.telemetry.clone(),
+        ..options(args)
+    };
     let serving = async {
-        match &args.transport {
-            ServeTransport::Stdio(server) => server::serve_stdio(options(server), cancel.clone()).await,
-            ServeTransport::Http { listen, allow_origin, answers, keep_alive_ms, server } => {
+        match transport {
+            ServeTransport::Stdio(_) => server::serve_stdio(options, cancel.clone()).await,
+            ServeTransport::Http { listen, allow_origin, answers, keep_alive_ms, .. } => {
                 let options = ServerOptions {
                     mode: match answers {
                         Answers::Auto => AnswerMode::Auto,
@@ -33,7 +63,7 @@ async fn run(args: &ServeArgs) -> anyhow::Result<()> {
                     },
                     keep_alive: Ms(*keep_alive_ms),
                     allowed_origins: allow_origin.clone(),
-                    ..options(server)
+                    ..options
                 };
                 let (address, serving) = server::serve_http(*listen, options, cancel.clone()).await?;
                 say(&format!("serving http://{address}{ENDPOINT}"));
@@ -53,11 +83,13 @@ async fn run(args: &ServeArgs) -> anyhow::Result<()> {
         // The serving side ends by itself now.
         std::future::pending::<()>().await;
     };
-    tokio::select! {
-        served = serving => served?,
-        () = told => {}
-    }
-    Ok(())
+    let served = tokio::select! {
+        served = serving => served.map_err(Into::into),
+        broken = steering.obey(cancel.clone()) => Err(broken),
+        () = told => Ok(()),
+    };
+    steering.end();
+    served
 }
 
 fn options(args: &ServerArgs) -> ServerOptions {

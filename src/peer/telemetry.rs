@@ -2,21 +2,20 @@
 //! a local socket that the tap offers. None of it is on the wire.
 //!
 //! Telling never holds a handler up: a line waits in a bounded queue for a thread that writes, and
-//! when the queue is full it is dropped and counted; the count is told as soon as there is room. A
-//! tap that is gone, or that reads nothing for a second, is told no more.
+//! when the queue is full, or nobody listens, it is dropped and counted; the count is told as soon as
+//! there is room. A tap that reads nothing for a second is given up, and sought anew.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use serde_json::{Value, json};
 
-use super::PeerError;
 use crate::event::telemetry::{self, Stage};
 use crate::time::Ms;
 use crate::wire::jsonrpc::Id;
@@ -39,49 +38,50 @@ struct Shared {
     /// Taken when the end was asked for.
     lines: Mutex<Option<SyncSender<String>>>,
     dropped: AtomicU64,
-    is_gone: AtomicBool,
     /// Hangs up when the writing thread has ended.
     ended: Mutex<Receiver<()>>,
 }
 
 impl Telemetry {
-    /// Connects to the socket of a tap.
+    /// Tells whoever listens at `socket`, whenever somebody does; a tap may come later, go and come
+    /// again.
     ///
     /// # Errors
-    /// When nobody listens there, or no thread can be had.
-    pub fn connect(socket: &Path) -> Result<Telemetry, PeerError> {
-        let failed = |source| PeerError::Telemetry { path: socket.to_owned(), source };
-        let stream = UnixStream::connect(socket).map_err(failed)?;
-        Telemetry::over(stream).map_err(failed)
+    /// When no thread can be had.
+    pub fn at(socket: &Path) -> io::Result<Telemetry> {
+        Telemetry::start(Way { socket: Some(socket.to_owned()), stream: None })
     }
 
     /// Tells on a stream that is connected already.
     ///
     /// # Errors
     /// When no thread can be had.
-    pub fn over(stream: UnixStream) -> std::io::Result<Telemetry> {
+    pub fn over(stream: UnixStream) -> io::Result<Telemetry> {
         stream.set_write_timeout(Some(STALL.into()))?;
+        Telemetry::start(Way { socket: None, stream: Some(stream) })
+    }
+
+    fn start(mut way: Way) -> io::Result<Telemetry> {
         let (lines, waiting) = mpsc::sync_channel(CAPACITY);
         let (has_ended, ended) = mpsc::sync_channel(0);
         let shared = Arc::new(Shared {
             lines: Mutex::new(Some(lines)),
             dropped: AtomicU64::new(0),
-            is_gone: AtomicBool::new(false),
             ended: Mutex::new(ended),
         });
         // Weakly: the last teller that goes ends the thread.
         let weak = Arc::downgrade(&shared);
         thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
             let _has_ended: SyncSender<()> = has_ended;
-            let mut stream = stream;
-            while let Some(batch) = next_batch(&waiting) {
-                let dropped = weak.upgrade().map_or(0, |shared| shared.dropped.swap(0, Ordering::Relaxed));
-                if let Err(error) = write_batch(&mut stream, batch, dropped) {
-                    tracing::debug!(%error, "the tap takes no more telemetry");
-                    if let Some(shared) = weak.upgrade() {
-                        shared.is_gone.store(true, Ordering::Relaxed);
+            let mut dropped = 0;
+            while let Some((batch, lines)) = next_batch(&waiting) {
+                dropped += weak.upgrade().map_or(0, |shared| shared.dropped.swap(0, Ordering::Relaxed));
+                match way.write(batch, dropped) {
+                    Ok(()) => dropped = 0,
+                    Err(error) => {
+                        tracing::debug!(%error, "no tap takes telemetry");
+                        dropped += lines;
                     }
-                    return;
                 }
             }
         })?;
@@ -104,9 +104,6 @@ impl Telemetry {
     }
 
     fn tell(&self, line: String) {
-        if self.0.is_gone.load(Ordering::Relaxed) {
-            return;
-        }
         if let Some(lines) = lock(&self.0.lines).as_ref()
             && let Err(TrySendError::Full(_)) = lines.try_send(line)
         {
@@ -115,32 +112,58 @@ impl Telemetry {
     }
 }
 
+/// Where lines go.
+struct Way {
+    /// `None`: nowhere but on the stream that there is.
+    socket: Option<PathBuf>,
+    stream: Option<UnixStream>,
+}
+
+impl Way {
+    fn write(&mut self, mut batch: String, dropped: u64) -> io::Result<()> {
+        if dropped > 0 {
+            batch.push_str(&telemetry::dropped("server", dropped));
+            batch.push('\n');
+        }
+        let written = self.stream().and_then(|stream| stream.write_all(batch.as_bytes()));
+        if written.is_err() {
+            // A part of a line may have gone, so there is no going on.
+            self.stream = None;
+        }
+        written
+    }
+
+    fn stream(&mut self) -> io::Result<&mut UnixStream> {
+        let stream = match (self.stream.take(), &self.socket) {
+            (Some(stream), _) => stream,
+            (None, Some(socket)) => {
+                let stream = UnixStream::connect(socket)?;
+                stream.set_write_timeout(Some(STALL.into()))?;
+                stream
+            }
+            (None, None) => return Err(ErrorKind::NotConnected.into()),
+        };
+        Ok(self.stream.insert(stream))
+    }
+}
+
 /// Nothing can stop midway in these locks, so a poisoned one is still good.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a line and takes those that are there with it; `None`: there will be none.
-fn next_batch(waiting: &Receiver<String>) -> Option<String> {
+/// Waits for a line and takes those that are there with it, and says how many they are; `None`:
+/// there will be none.
+fn next_batch(waiting: &Receiver<String>) -> Option<(String, u64)> {
     let mut batch = waiting.recv().ok()?;
     batch.push('\n');
+    let mut lines = 1;
     for line in waiting.try_iter().take(BATCH - 1) {
         batch.push_str(&line);
         batch.push('\n');
+        lines += 1;
     }
-    Some(batch)
-}
-
-fn write_batch(stream: &mut UnixStream, mut batch: String, dropped: u64) -> std::io::Result<()> {
-    if dropped > 0 {
-        batch.push_str(&telemetry::dropped("server", dropped));
-        batch.push('\n');
-    }
-    match stream.write_all(batch.as_bytes()) {
-        // A part of a line may have gone, so there is no going on.
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Err(ErrorKind::TimedOut.into()),
-        other => other,
-    }
+    Some((batch, lines))
 }
 
 /// Tells about one request; does nothing where nobody asked to be told.
@@ -177,6 +200,7 @@ impl Teller {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead as _, BufReader};
+    use std::os::unix::net::UnixListener;
 
     use super::*;
 
@@ -241,15 +265,35 @@ mod tests {
     }
 
     #[test]
-    fn a_tap_that_is_gone_is_told_no_more_and_nobody_waits_for_it() {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let telemetry = Telemetry::over(ours).unwrap();
-        drop(theirs);
+    fn nobody_waits_for_a_tap_that_is_gone_and_the_next_one_is_told_how_much_it_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s");
+        let telemetry = Telemetry::at(&socket).unwrap();
         let teller = telemetry.about(&Id::from(1), None);
-        for _ in 0..10_000 {
-            teller.tell(Stage::Checkpoint);
+        teller.tell(Stage::HandlerStart);
+        // Until the thread has found nobody: then the line is lost.
+        let mut came = Vec::new();
+        let mut told = 1;
+        for _ in 0..2 {
+            let listener = UnixListener::bind(&socket).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            let tap = loop {
+                teller.tell(Stage::Checkpoint);
+                told += 1;
+                match listener.accept() {
+                    Ok((tap, _)) => break tap,
+                    Err(_) => thread::yield_now(),
+                }
+            };
+            drop(listener);
+            std::fs::remove_file(&socket).unwrap();
+            tap.set_nonblocking(false).unwrap();
+            let mut line = String::new();
+            BufReader::new(&tap).read_line(&mut line).unwrap();
+            came.push(line);
         }
         telemetry.close(LIMIT);
         assert!(lock(&telemetry.0.ended).try_recv().is_err(), "the writer has ended");
+        assert!(told > 2 && came.iter().all(|line| line.contains("stage")), "{came:?}");
     }
 }

@@ -1,0 +1,13 @@
+//! What the reference peers do wrong on purpose, seen by a tap: every fault brings its rules, and
+//! without it nothing is found. Also what the server tells about its work.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "helpers of tests stand outside the test functions"
+)]
+
+#[path = "faults/rig.rs"]
+mod rig;
+#[path = "faults/told.rs"]
+mod told;

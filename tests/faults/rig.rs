@@ -1,0 +1,148 @@
+//! Client, tap and server together, and what the rules say about what passed.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use midwire::event::{Event, What};
+use midwire::machine::policy::Policy;
+use midwire::model::Model;
+use midwire::peer::client::Client;
+use midwire::peer::server::{ServerOptions, serve_http};
+use midwire::peer::telemetry::Telemetry;
+use midwire::rules::{Finding, Judge, Severity};
+use midwire::trace::{Ending, Recording};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const MIDWIRE: &str = env!("CARGO_BIN_EXE_midwire");
+
+/// A client whose messages pass a tap that also hears what the server tells.
+pub(crate) struct Rig {
+    pub(crate) client: Client,
+    folder: TempDir,
+    http: Option<HttpTap>,
+}
+
+/// A tap in a process of its own, before a server in this one.
+struct HttpTap {
+    process: Child,
+    server: CancellationToken,
+}
+
+impl Drop for HttpTap {
+    fn drop(&mut self) {
+        // Nothing is left over of a test that failed.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Rig {
+    /// `midwire serve stdio` with these options, behind `midwire stdio`.
+    pub(crate) fn stdio(serve_options: &[&str]) -> Rig {
+        let folder = TempDir::new().unwrap();
+        let state = format!("MIDWIRE_STATE_DIR={}", folder.path().display());
+        let record = record_in(&folder).display().to_string();
+        let tap = ["env", &state, MIDWIRE, "stdio", "--telemetry", "--record", &record, "--"];
+        let server = [MIDWIRE, "serve", "stdio", "--telemetry"];
+        let command: Vec<String> =
+            tap.iter().chain(&server).chain(serve_options).map(|word| (*word).to_owned()).collect();
+        Rig { client: Client::spawn(&command).unwrap(), folder, http: None }
+    }
+
+    /// The reference server with these options in this process, behind `midwire http`.
+    pub(crate) async fn http(options: ServerOptions) -> Rig {
+        let folder = TempDir::new().unwrap();
+        let socket = folder.path().join("told");
+        let options = ServerOptions { telemetry: Some(Telemetry::at(&socket).unwrap()), ..options };
+        let server = CancellationToken::new();
+        let any = "127.0.0.1:0".parse().unwrap();
+        let (address, serving) = serve_http(any, options, server.clone()).await.unwrap();
+        tokio::spawn(serving);
+        let mut process = Command::new(MIDWIRE)
+            .args(["http", "--headless", "--listen", "127.0.0.1:0", "--upstream"])
+            .arg(format!("http://{address}/mcp"))
+            .arg(format!("--telemetry={}", socket.display()))
+            .arg("--record")
+            .arg(record_in(&folder))
+            .env("MIDWIRE_STATE_DIR", folder.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(process.stderr.take().unwrap()).lines();
+        let url = said.find_map(|line| {
+            line.unwrap().strip_prefix("midwire: give clients ")?.split(' ').next().map(str::to_owned)
+        });
+        let http = HttpTap { process, server };
+        Rig { client: Client::http(&url.unwrap()).unwrap(), folder, http: Some(http) }
+    }
+
+    /// Ends all three and reads what was recorded.
+    pub(crate) async fn end(self, policy: &Policy) -> Judged {
+        self.client.close().await.unwrap();
+        if let Some(mut http) = self.http {
+            kill_process(Pid::from_child(&http.process), Signal::TERM).unwrap();
+            tokio::task::spawn_blocking(move || {
+                http.process.wait().unwrap();
+                http.server.cancel();
+            })
+            .await
+            .unwrap();
+        }
+        Judged::read(&record_in(&self.folder), policy)
+    }
+}
+
+fn record_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("session.mw.jsonl")
+}
+
+/// A recording, understood and judged.
+pub(crate) struct Judged {
+    pub(crate) events: Vec<Event>,
+    pub(crate) model: Model,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Judged {
+    pub(crate) fn read(path: &Path, policy: &Policy) -> Judged {
+        let mut recording = Recording::open(path).unwrap();
+        let (mut model, mut judge) = (Model::new(), Judge::with_policy(policy.clone()));
+        model.set_grace(policy.limits.grace);
+        let mut events = Vec::new();
+        while let Some((event, _)) = recording.next().unwrap() {
+            model.fold(&event, u32::try_from(events.len()).unwrap());
+            judge.look(&model);
+            events.push(event);
+        }
+        let whole = Ending::Clean { is_complete: Some(true) };
+        assert_eq!(recording.ending(), whole, "nothing is missing");
+        Judged { events, model, findings: judge.findings().to_vec() }
+    }
+
+    /// The rules that fired, with what they said.
+    pub(crate) fn said(&self) -> Vec<String> {
+        let said = |finding: &Finding| {
+            format!("{} {}: {}", finding.severity.as_str(), finding.rule, finding.sentence)
+        };
+        self.findings.iter().map(said).collect()
+    }
+
+    /// Those that are more than hints.
+    pub(crate) fn grave(&self) -> Vec<String> {
+        let is_grave = |finding: &&Finding| finding.severity > Severity::Hint;
+        let said = |finding: &Finding| format!("{}: {}", finding.rule, finding.sentence);
+        self.findings.iter().filter(is_grave).map(said).collect()
+    }
+
+    /// What the server told, in order: the exchange, and the object.
+    pub(crate) fn told(&self) -> Vec<(Option<u64>, serde_json::Value)> {
+        let told = |event: &Event| match &event.what {
+            What::Telemetry(text) => Some((event.stream, serde_json::from_str(text).unwrap())),
+            _ => None,
+        };
+        self.events.iter().filter_map(told).collect()
+    }
+}
