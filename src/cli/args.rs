@@ -254,6 +254,24 @@ pub(super) struct ServerArgs {
     pub(super) page_size: Option<usize>,
     #[command(flatten)]
     pub(super) steering: ServerSteering,
+    /// Which revisions of MCP are spoken
+    #[arg(long, value_enum, default_value_t = SpokenEra::Modern)]
+    pub(super) era: SpokenEra,
+}
+
+/// Which revisions the reference server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SpokenEra {
+    /// 2026-07-28
+    Modern,
+    /// 2024-11-05 to 2025-11-25, with their handshake
+    Legacy,
+    /// All of them, told apart message by message
+    Dual,
+    /// As legacy, but requests before the handshake are answered
+    LenientLegacy,
+    /// As legacy, but requests before the handshake get no answer at all
+    SilentLegacy,
 }
 
 /// How the reference server answers on HTTP.

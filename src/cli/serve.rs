@@ -9,11 +9,11 @@ use anyhow::bail;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::args::{Answers, ServeArgs, ServeTransport, ServerArgs};
+use super::args::{Answers, ServeArgs, ServeTransport, ServerArgs, SpokenEra};
 use super::{CLEAN, say};
 use crate::peer::PeerError;
 use crate::peer::faults::{Fault, Side};
-use crate::peer::server::{self, AnswerMode, ENDPOINT, ServerOptions};
+use crate::peer::server::{self, AnswerMode, ENDPOINT, ServerEra, ServerOptions};
 use crate::time::Ms;
 use steering::Steering;
 
@@ -96,6 +96,13 @@ fn options(args: &ServerArgs) -> ServerOptions {
     ServerOptions {
         max_progress_per_s: args.max_progress,
         page_size: args.page_size,
+        era: match args.era {
+            SpokenEra::Modern => ServerEra::Modern,
+            SpokenEra::Legacy => ServerEra::Legacy,
+            SpokenEra::Dual => ServerEra::Dual,
+            SpokenEra::LenientLegacy => ServerEra::LenientLegacy,
+            SpokenEra::SilentLegacy => ServerEra::SilentLegacy,
+        },
         ..ServerOptions::default()
     }
 }

@@ -5,10 +5,12 @@
 //! be called.
 
 mod caller;
+mod calls;
 mod catalogue;
 mod core;
 mod discover;
 mod http;
+mod legacy;
 mod message;
 mod methods;
 mod questions;

@@ -62,6 +62,18 @@ pub const PROGRESS: &str = "notifications/progress";
 pub const MESSAGE: &str = "notifications/message";
 /// Legacy: sets the level of the log messages of a session.
 pub const SET_LEVEL: &str = "logging/setLevel";
+/// Legacy: asks whether the other side is there.
+pub const PING: &str = "ping";
+/// Legacy: asks for notifications about a resource.
+pub const SUBSCRIBE: &str = "resources/subscribe";
+/// Legacy: asks for no more of them.
+pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// A resource has changed.
+pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+/// Reads a resource.
+pub const RESOURCES_READ: &str = "resources/read";
+/// Fills in a prompt.
+pub const PROMPTS_GET: &str = "prompts/get";
 /// Ends the handshake of a legacy session.
 pub const INITIALIZED: &str = "notifications/initialized";
 

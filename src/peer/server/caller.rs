@@ -36,6 +36,8 @@ pub(super) struct Caller {
     /// How the client is asked something while its request runs; `None`: only by an answer that
     /// asks (the modern era).
     pub(super) questions: Option<Arc<Questions>>,
+    /// It comes back for the rest when it is let go in the middle of an answer.
+    pub(super) comes_back: bool,
 }
 
 impl Caller {
@@ -53,13 +55,7 @@ impl Caller {
         let capabilities = request.object_at(&["_meta", meta::CLIENT_CAPABILITIES]);
         let capabilities = capabilities
             .ok_or_else(|| refuse("_meta lacks io.modelcontextprotocol/clientCapabilities (object)"))?;
-        let token = match request.at(&["_meta", meta::PROGRESS_TOKEN]) {
-            None => None,
-            Some(raw) => Some(
-                Id::from_raw(raw.get())
-                    .ok_or_else(|| refuse("a progress token is a string or an integer"))?,
-            ),
-        };
+        let token = request.progress_token()?;
         let log_level = match request.at(&["_meta", meta::LOG_LEVEL]) {
             None => None,
             Some(raw) => Some(
@@ -78,6 +74,7 @@ impl Caller {
             principal: None,
             peer: None,
             questions: None,
+            comes_back: false,
         })
     }
 

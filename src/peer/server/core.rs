@@ -20,7 +20,7 @@ use super::caller::Caller;
 use super::message::{self, Refusal, Request};
 use super::methods::Method;
 use super::sealed::Seal;
-use super::{ServerOptions, SharedCore};
+use super::{ServerOptions, SharedCore, legacy};
 use crate::event::telemetry::Stage;
 use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
 use crate::peer::telemetry::Teller;
@@ -36,6 +36,8 @@ pub(super) struct Core {
     pub(super) clock: TimerClock,
     /// Closes what clients carry for this server.
     pub(super) seal: Seal,
+    /// The sessions of the older revisions over HTTP.
+    pub(super) sessions: legacy::Sessions,
 }
 
 /// A request that was accepted, as its handler and its transport share it.
@@ -84,6 +86,16 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
+    /// No message: the client may be let go for a while, and come back for the rest
+    /// (spec 2025-11-25 `basic/transports#sending-messages-to-the-server`).
+    pub(super) fn pause(live: &Arc<Live>) -> Outgoing {
+        Outgoing { live: Some(live.clone()), body: Bytes::new(), status: None }
+    }
+
+    pub(super) fn is_pause(&self) -> bool {
+        self.body.is_empty()
+    }
+
     /// Ask right before writing. False: the client gave up, throw it away. True for a response
     /// completes the request.
     pub(super) fn may_leave(&self) -> bool {
@@ -126,6 +138,7 @@ impl Core {
             handlers: TaskTracker::new(),
             clock: TimerClock::start(),
             seal: Seal::new(),
+            sessions: legacy::Sessions::default(),
         })
     }
 
@@ -152,6 +165,7 @@ async fn run(method: Method, request: Arc<Request>, mut ctx: Context) {
     ctx.tell(Stage::HandlerStart);
     let answer = method.run(&request, &mut ctx).await;
     let era = ctx.caller().era;
+    let answer = legacy::shape::answer(era, &request, answer);
     let (body, status) = match answer {
         Ok(result) | Err(Ended::NeedsInput(result) | Ended::Task(result)) => {
             (message::result(&request.id, result, era), 200)

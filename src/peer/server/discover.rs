@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::catalogue::cached;
 use super::message::VERSION;
 
-const INSTRUCTIONS: &str =
+/// What a model should know about the server.
+pub(super) const INSTRUCTIONS: &str =
     "Reference server of midwire. Every tool shows one thing that can happen to a call.";
 
 /// The answer to `server/discover` (VER-06, VER-07).

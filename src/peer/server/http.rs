@@ -3,7 +3,7 @@
 //! An exchange owns its request: when the connection, the exchange or the body is dropped, by
 //! FIN, reset or `RST_STREAM`, before or after the response head, the request is cancelled.
 
-mod answer;
+pub(super) mod answer;
 mod head;
 
 use std::convert::Infallible;
@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use self::answer::{Answer, Hangup};
 use super::caller::Caller;
+use super::legacy::exchange;
 use super::message::{self, Message, Refusal};
 use super::{ENDPOINT, OUT_CAPACITY, SharedCore, WIND_DOWN};
 use crate::spec::codes;
@@ -102,7 +103,7 @@ impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Tracke
 }
 
 /// One exchange, from head to answer. The checks come in the order of reliability.md section 11.
-async fn respond<B>(
+pub(super) async fn respond<B>(
     core: SharedCore,
     request: HttpRequest<B>,
     peer: Option<SocketAddr>,
@@ -116,6 +117,9 @@ where
     if let Err((status, text)) = head::check_origin(request.headers(), &core.options.allowed_origins) {
         return answer::plain(status, text);
     }
+    if request.method() != Method::POST && core.options.era.has_legacy() {
+        return exchange::other(&core, request.method(), request.headers()).await;
+    }
     if request.method() != Method::POST {
         let mut response = answer::plain(405, "POST only");
         response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("POST"));
@@ -126,13 +130,16 @@ where
     }
     let (head, body) = request.into_parts();
     let message = match read_body(body).await {
+        Ok(body) if exchange::is_legacy(core.options.era, &head.headers, &body) => {
+            return exchange::post(core, &head.headers, &body).await;
+        }
         Ok(body) => message::read(&body),
         Err(why) => Err(Refusal::new(None, codes::PARSE_ERROR, why)),
     };
     let request = match message {
         Ok(Message::Request(request)) => request,
         Ok(Message::Notification(_)) => return answer::accepted(),
-        Ok(Message::Response) => {
+        Ok(Message::Response(_)) => {
             let text = "a server of this revision asks nothing, so nothing can be answered";
             return answer::refusal(&Refusal::new(None, codes::INVALID_REQUEST, text));
         }

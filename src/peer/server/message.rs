@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::caller::Caller;
+use super::questions::Said;
 use crate::spec::era::Era;
 use crate::spec::logging::Level;
 use crate::spec::{codes, meta, methods};
@@ -22,7 +23,32 @@ pub(super) enum Message {
     Request(Request),
     Notification(Notification),
     /// A response. The modern era has no requests of a server, so it answers nothing.
-    Response,
+    Response(Response),
+}
+
+/// A response of right shape.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) id: Id,
+    pub(super) said: Said,
+}
+
+/// What one frame holds.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    One(Message),
+    /// A batch, which revision 2025-03-26 alone has; never empty.
+    Many(Vec<Result<Message, Refusal>>),
+}
+
+impl Incoming {
+    /// It holds at least one request.
+    pub(super) fn has_request(&self) -> bool {
+        match self {
+            Incoming::One(message) => matches!(message, Message::Request(_)),
+            Incoming::Many(messages) => messages.iter().any(|one| matches!(one, Ok(Message::Request(_)))),
+        }
+    }
 }
 
 /// A request of right shape.
@@ -83,11 +109,8 @@ pub(super) fn server_info() -> Value {
     json!({ "name": "midwire-reference", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// Members of results that the older revisions do not have.
-const MODERN_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
-
 /// A result response. Modern: marked complete where it does not say otherwise, with who answers.
-/// Legacy: without what only modern results have.
+/// Legacy: as it is.
 pub(super) fn result(id: &Id, mut result: Map<String, Value>, era: Era) -> Bytes {
     if era.is_modern() {
         result.entry("resultType").or_insert_with(|| json!("complete"));
@@ -95,8 +118,6 @@ pub(super) fn result(id: &Id, mut result: Map<String, Value>, era: Era) -> Bytes
         if let Some(meta) = meta.as_object_mut() {
             meta.insert(meta::SERVER_INFO.to_owned(), server_info());
         }
-    } else {
-        result.retain(|name, _| !MODERN_MEMBERS.contains(&name.as_str()));
     }
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}", Value::Object(result)))
 }
@@ -136,10 +157,23 @@ fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { "0".to_owned() }
 }
 
-/// Reads one frame: JSON first, then shape.
+/// Reads one frame that holds one message: JSON first, then shape.
 pub(super) fn read(bytes: &[u8]) -> Result<Message, Refusal> {
+    match read_any(bytes)? {
+        Incoming::One(message) => Ok(message),
+        Incoming::Many(_) => Err(no_batches()),
+    }
+}
+
+/// The refusal of a batch.
+pub(super) fn no_batches() -> Refusal {
+    Refusal::new(None, codes::INVALID_REQUEST, "batches exist in revision 2025-03-26 only")
+}
+
+/// Reads one frame that may hold several messages.
+pub(super) fn read_any(bytes: &[u8]) -> Result<Incoming, Refusal> {
     match jsonrpc::read(bytes) {
-        Frame::Message(envelope) => message(&envelope),
+        Frame::Message(envelope) => message(&envelope).map(Incoming::One),
         Frame::NotJson { why, at } => {
             Err(Refusal::new(None, codes::PARSE_ERROR, format!("not JSON at byte {at}: {why}")))
         }
@@ -147,12 +181,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<Message, Refusal> {
             Err(Refusal::new(None, codes::PARSE_ERROR, format!("not UTF-8 at byte {at}")))
         }
         Frame::Blank => Err(Refusal::new(None, codes::PARSE_ERROR, "an empty message")),
-        Frame::Batch(_) => {
-            Err(Refusal::new(None, codes::INVALID_REQUEST, "batches exist in revision 2025-03-26 only"))
+        Frame::Batch(items) if items.is_empty() => {
+            Err(Refusal::new(None, codes::INVALID_REQUEST, "a batch of nothing"))
         }
+        Frame::Batch(items) => Ok(Incoming::Many(items.iter().map(message).collect())),
         Frame::OtherJson => Err(Refusal::new(None, codes::INVALID_REQUEST, "a message is a JSON object")),
     }
 }
+
+/// What a client says that cannot be read.
+const UNREADABLE: &str = "it cannot be read";
 
 fn message(envelope: &Envelope<'_>) -> Result<Message, Refusal> {
     if let Some(fault) = envelope.faults.first() {
@@ -166,7 +204,15 @@ fn message(envelope: &Envelope<'_>) -> Result<Message, Refusal> {
         (Kind::Notification, Some(method), None) => {
             Ok(Message::Notification(Notification { method, params }))
         }
-        (Kind::Result | Kind::Error, ..) => Ok(Message::Response),
+        (Kind::Result, _, Some(id)) => {
+            let said = envelope.member("result").and_then(|raw| serde_json::from_str(raw.get()).ok());
+            Ok(Message::Response(Response { id, said: said.ok_or_else(|| UNREADABLE.to_owned()) }))
+        }
+        (Kind::Error, _, Some(id)) => {
+            let text = envelope.member("error").and_then(|error| jsonrpc::at(error, &["message"]));
+            let text = text.and_then(jsonrpc::string).unwrap_or_else(|| UNREADABLE.into());
+            Ok(Message::Response(Response { id, said: Err(text.into_owned()) }))
+        }
         _ => Err(Refusal::new(None, codes::INVALID_REQUEST, "neither request nor notification")),
     }
 }
@@ -193,6 +239,14 @@ impl Request {
             Value::Object(members) => Some(members),
             _ => None,
         }
+    }
+
+    /// The token under which progress is wanted (MET-11).
+    pub(super) fn progress_token(&self) -> Result<Option<Id>, Refusal> {
+        let Some(raw) = self.at(&["_meta", meta::PROGRESS_TOKEN]) else { return Ok(None) };
+        let text = "progressToken is neither a string nor an integer";
+        let wrong = || Refusal::new(Some(&self.id), codes::INVALID_PARAMS, text);
+        Id::from_raw(raw.get()).map(Some).ok_or_else(wrong)
     }
 
     /// Checks the version that header and body agree on.
@@ -282,7 +336,7 @@ mod tests {
         fn any_frame_gets_a_message_or_a_refusal(frame in hostile()) {
             let judged = read(&frame).and_then(|message| match message {
                 Message::Request(request) => Caller::modern(&request).and_then(|caller| request.check_version(&caller)),
-                Message::Notification(_) | Message::Response => Ok(()),
+                Message::Notification(_) | Message::Response(_) => Ok(()),
             });
             if let Err(refusal) = judged {
                 let answer: Value = serde_json::from_slice(&refusal.to_bytes()).unwrap();

@@ -1,69 +1,20 @@
 //! The server on two pipes: one JSON message a line.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
-use super::core::{Live, Outgoing};
-use super::message::{self, Message, Notification, Refusal, Request};
+use super::calls::Calls;
+use super::core::Outgoing;
+use super::legacy::pipe::Pipe;
+use super::message::{self, Incoming, Message, Refusal, Request};
 use super::{DRAIN, OUT_CAPACITY, PeerError, SharedCore, WIND_DOWN};
 use crate::spec::{codes, methods};
-use crate::wire::jsonrpc::{self, Id};
 use crate::wire::lines::{LINE_LIMIT_BYTES, Line, LineDecoder};
 
 /// Bytes asked for in one read: a whole pipe.
 const READ_BYTES: usize = 64 << 10;
-
-/// Requests without a response so far, by id; one process has one scope of ids.
-#[derive(Debug, Default)]
-struct Table {
-    by_id: HashMap<Id, Arc<Live>>,
-    tokens: HashSet<Id>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct SharedTable(Arc<Mutex<Table>>);
-
-impl SharedTable {
-    /// A poisoned lock is still good: no step can stop midway.
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn insert(&self, live: &Arc<Live>) {
-        let mut table = self.lock();
-        table.tokens.extend(live.token.clone());
-        table.by_id.insert(live.id.clone(), live.clone());
-    }
-
-    fn take(&self, id: &Id) -> Option<Arc<Live>> {
-        let mut table = self.lock();
-        let live = table.by_id.remove(id)?;
-        if let Some(token) = &live.token {
-            table.tokens.remove(token);
-        }
-        Some(live)
-    }
-
-    fn take_all(&self) -> Vec<Arc<Live>> {
-        let mut table = self.lock();
-        table.tokens.clear();
-        table.by_id.drain().map(|(_, live)| live).collect()
-    }
-
-    /// What keeps this id or this token from being used (reliability.md section 2).
-    fn objection(&self, id: &Id, token: Option<&Id>) -> Option<&'static str> {
-        let table = self.lock();
-        if table.by_id.contains_key(id) {
-            return Some("this id belongs to a request without an answer yet");
-        }
-        token.is_some_and(|token| table.tokens.contains(token)).then_some("this progress token is in use")
-    }
-}
 
 /// Serves until `reader` ends, `writer` breaks or `cancel` fires.
 pub(super) async fn serve<R, W>(
@@ -76,11 +27,12 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let table = SharedTable::default();
+    let table = Calls::default();
     let (to_writer, outgoing) = mpsc::channel(OUT_CAPACITY);
     let is_broken = CancellationToken::new();
     core.handlers.spawn(write_out(writer, outgoing, table.clone(), is_broken.clone()));
-    let session = Session { core, table, to_writer };
+    let legacy = Pipe::new(core.clone(), table.clone(), to_writer.clone());
+    let session = Session { core, table, legacy, to_writer };
 
     let mut lines = LineDecoder::new(LINE_LIMIT_BYTES);
     let mut buf = vec![0; READ_BYTES];
@@ -109,7 +61,9 @@ where
 
 struct Session {
     core: SharedCore,
-    table: SharedTable,
+    table: Calls,
+    /// The older revisions on these pipes.
+    legacy: Pipe,
     to_writer: mpsc::Sender<Outgoing>,
 }
 
@@ -119,24 +73,40 @@ impl Session {
             let text = format!("a line of {} bytes is longer than {LINE_LIMIT_BYTES}", line.wire_len);
             Err(Refusal::new(None, codes::PARSE_ERROR, text))
         } else {
-            match message::read(&line.body) {
-                Ok(Message::Request(request)) => {
-                    // A client that asks faster than it reads is slowed here, not kept in memory.
-                    // Cancels are not held up: they need no room.
-                    drop(self.to_writer.reserve().await);
-                    self.request(request)
+            match message::read_any(&line.body) {
+                Ok(incoming) => {
+                    if incoming.has_request() {
+                        // A client that asks faster than it reads is slowed here, not kept in
+                        // memory. Cancels are not held up: they need no room.
+                        drop(self.to_writer.reserve().await);
+                    }
+                    self.take(incoming).await
                 }
-                Ok(Message::Notification(notification)) => {
-                    self.notification(&notification);
-                    Ok(())
-                }
-                Ok(Message::Response) => Ok(()),
                 Err(refusal) => Err(refusal),
             }
         };
         if let Err(refusal) = handled {
             // The writer is gone only when everything is ending.
             let _ = self.to_writer.send(Outgoing::from(&refusal)).await;
+        }
+    }
+
+    async fn take(&self, incoming: Incoming) -> Result<(), Refusal> {
+        if self.legacy.is_for(&incoming) {
+            self.legacy.take(incoming).await;
+            return Ok(());
+        }
+        match incoming {
+            Incoming::One(Message::Request(request)) => self.request(request),
+            // Only cancels mean anything here.
+            Incoming::One(Message::Notification(notification)) => {
+                if notification.method == methods::CANCELLED {
+                    self.table.cancel(&notification);
+                }
+                Ok(())
+            }
+            Incoming::One(Message::Response(_)) => Ok(()),
+            Incoming::Many(_) => Err(message::no_batches()),
         }
     }
 
@@ -152,26 +122,11 @@ impl Session {
         Ok(())
     }
 
-    /// Only cancels mean anything here; malformed, late and unknown ones are ignored.
-    fn notification(&self, notification: &Notification) {
-        if notification.method != methods::CANCELLED {
-            return;
-        }
-        let Some(params) = notification.params.as_deref() else { return };
-        let Some(id) = jsonrpc::at(params, &["requestId"]).and_then(|raw| Id::from_raw(raw.get())) else {
-            return;
-        };
-        if let Some(live) = self.table.take(&id) {
-            let reason = jsonrpc::at(params, &["reason"]).and_then(jsonrpc::string);
-            live.cancel(reason.as_deref());
-        }
-    }
-
     /// Lets calls finish if only the input is over, then ends every handler and waits for the
     /// writer; all of it not for long.
     async fn wind_down(self, is_input_over: bool) {
-        let Session { core, table, to_writer } = self;
-        drop(to_writer);
+        let Session { core, table, legacy, to_writer } = self;
+        drop((legacy, to_writer));
         core.handlers.close();
         if is_input_over && tokio::time::timeout(DRAIN.into(), core.handlers.wait()).await.is_ok() {
             return;
@@ -188,7 +143,7 @@ impl Session {
 async fn write_out<W: AsyncWrite + Unpin>(
     writer: W,
     mut outgoing: mpsc::Receiver<Outgoing>,
-    table: SharedTable,
+    table: Calls,
     is_broken: CancellationToken,
 ) {
     let mut writer = BufWriter::with_capacity(READ_BYTES, writer);

@@ -12,6 +12,7 @@ use super::{Context, Ended};
 use crate::machine::fingerprint;
 use crate::peer::server::caller::{Caller, missing_capabilities};
 use crate::peer::server::message::{self, Refusal, Request};
+use crate::spec::methods;
 use crate::time::Ms;
 
 /// A question: the key under which it is answered, the method, the parameters.
@@ -34,6 +35,13 @@ impl Context {
         &mut self,
         questions: &[Question<'_>],
     ) -> Result<Map<String, Value>, Ended> {
+        let era = self.caller.era;
+        if !era.is_modern()
+            && let Some((_, method, _)) =
+                questions.iter().find(|(_, method, _)| methods::Method::find(method, era).is_none())
+        {
+            return Err(Ended::Failed(format!("revision {} has no {method}", era.as_str())));
+        }
         let missing: Vec<Vec<&str>> = questions
             .iter()
             .filter_map(|(_, method, params)| missing_for(&self.caller, method, params))

@@ -120,6 +120,17 @@ impl Context {
         self.send(message::log(level, logger, data), None).await
     }
 
+    /// Lets the client go for a while, where its revision and its transport know how it comes back
+    /// for the rest; elsewhere nothing happens.
+    pub(in crate::peer::server) async fn let_go(&self) -> Result<(), Ended> {
+        if !self.caller.comes_back {
+            return self.checkpoint();
+        }
+        // The one place in which a message is no message.
+        let sent = self.sink.send(Outgoing::pause(&self.live)).await;
+        sent.map_err(|_| Ended::Cancelled)
+    }
+
     /// Waits; ends early when the client gives up.
     pub(in crate::peer::server) async fn sleep(&self, time: Ms) -> Result<(), Ended> {
         tokio::select! {

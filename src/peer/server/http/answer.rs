@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
@@ -18,10 +19,10 @@ use crate::spec::headers;
 use crate::time::Ms;
 
 /// The body of an answer.
-pub(super) type Answer = UnsyncBoxBody<Bytes, Infallible>;
+pub(in crate::peer::server) type Answer = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Sent on a quiet stream; clients ignore it.
-const COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");
+pub(in crate::peer::server) const COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
 /// Cancels the request when the exchange goes away, unless it was completed by then. On HTTP that
 /// is the cancel signal.
@@ -43,18 +44,41 @@ impl Drop for Hangup {
 }
 
 /// Refused before anything of MCP was looked at: a line for people.
-pub(super) fn plain(status: u16, text: &'static str) -> HttpResponse<Answer> {
+pub(in crate::peer::server) fn plain(status: u16, text: &'static str) -> HttpResponse<Answer> {
     whole(status, "text/plain; charset=utf-8", Bytes::from_static(text.as_bytes()))
 }
 
 /// A JSON-RPC error.
-pub(super) fn refusal(refusal: &Refusal) -> HttpResponse<Answer> {
+pub(in crate::peer::server) fn refusal(refusal: &Refusal) -> HttpResponse<Answer> {
     whole(refusal.status, headers::JSON, refusal.to_bytes())
 }
 
 /// A notification was accepted.
-pub(super) fn accepted() -> HttpResponse<Answer> {
-    with_status(202, Full::new(Bytes::new()).boxed_unsync())
+pub(in crate::peer::server) fn accepted() -> HttpResponse<Answer> {
+    empty(202)
+}
+
+/// A status that says all.
+pub(in crate::peer::server) fn empty(status: u16) -> HttpResponse<Answer> {
+    with_status(status, Full::new(Bytes::new()).boxed_unsync())
+}
+
+/// One JSON body.
+pub(in crate::peer::server) fn json(status: u16, body: Bytes) -> HttpResponse<Answer> {
+    whole(status, headers::JSON, body)
+}
+
+/// An event stream; `frames`: whole events and comments.
+pub(in crate::peer::server) fn event_stream(
+    frames: impl Stream<Item = Bytes> + Send + 'static,
+) -> HttpResponse<Answer> {
+    let frames = frames.map(|data| Ok::<_, Infallible>(Frame::data(data)));
+    let mut response = with_status(200, StreamBody::new(frames).boxed_unsync());
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(headers::EVENT_STREAM));
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    fields.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
 }
 
 /// Answers a running request with what its handler says.
@@ -88,16 +112,10 @@ pub(super) async fn answer(
             }
         }
     }
-    let frames = futures_util::stream::unfold(events, |mut events| async move {
+    event_stream(futures_util::stream::unfold(events, |mut events| async move {
         let data = events.next().await?;
-        Some((Ok::<_, Infallible>(Frame::data(data)), events))
-    });
-    let mut response = with_status(200, StreamBody::new(frames).boxed_unsync());
-    let fields = response.headers_mut();
-    fields.insert(CONTENT_TYPE, HeaderValue::from_static(headers::EVENT_STREAM));
-    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    fields.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
+        Some((data, events))
+    }))
 }
 
 /// The body of an event stream as it comes.

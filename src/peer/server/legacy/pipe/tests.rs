@@ -1,0 +1,169 @@
+//! Legacy sessions over in-memory pipes on paused time.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::peer::server::core::Core;
+use crate::peer::server::{ServerOptions, stdio};
+use crate::time::Ms;
+
+struct Client {
+    input: DuplexStream,
+    output: Lines<BufReader<DuplexStream>>,
+}
+
+impl Client {
+    #[expect(clippy::disallowed_methods, reason = "a test lets its server end with the runtime")]
+    fn start(era: ServerEra) -> Client {
+        let (input, server_in) = tokio::io::duplex(1 << 16);
+        let (server_out, output) = tokio::io::duplex(1 << 16);
+        let core = Core::new(ServerOptions { era, ..ServerOptions::default() });
+        tokio::spawn(stdio::serve(core, server_in, server_out, CancellationToken::new()));
+        Client { input, output: BufReader::new(output).lines() }
+    }
+
+    async fn connected(era: ServerEra, version: &str, capabilities: Value) -> Client {
+        let mut client = Client::start(era);
+        let info = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": info });
+        let opened = client.ask(&request("init", "initialize", params)).await;
+        assert_eq!(opened["result"]["protocolVersion"], version);
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        client
+    }
+
+    async fn send(&mut self, message: &Value) {
+        self.input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    /// The next message; null when none comes.
+    async fn next(&mut self) -> Value {
+        match tokio::time::timeout(Ms(10_000).into(), self.output.next_line()).await {
+            Ok(line) => serde_json::from_str(&line.unwrap().expect("the server goes on")).unwrap(),
+            Err(_) => Value::Null,
+        }
+    }
+
+    async fn ask(&mut self, message: &Value) -> Value {
+        self.send(message).await;
+        self.next().await
+    }
+}
+
+fn request(id: &str, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+fn call(id: &str, tool: &str, arguments: Value) -> Value {
+    request(
+        id,
+        "tools/call",
+        json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": id } }),
+    )
+}
+
+fn modern(mut message: Value) -> Value {
+    message["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    message
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_message_is_answered_as_the_server_is_told_to() {
+    let (list, ping) = (request("1", "tools/list", json!({})), request("1", "ping", json!({})));
+    let probe = modern(request("1", "server/discover", json!({})));
+    let odd = request("1", "nothing", json!({}));
+    use ServerEra::{Dual, Legacy, LenientLegacy, Modern, SilentLegacy};
+    // A result is 0, silence is 1.
+    let cases = [
+        (Modern, &list, -32602),
+        (Modern, &probe, 0),
+        (Legacy, &list, -32600),
+        (Legacy, &ping, 0),
+        (Legacy, &probe, -32601),
+        (Legacy, &odd, -32601),
+        (Dual, &list, -32602),
+        (Dual, &probe, 0),
+        (LenientLegacy, &list, 0),
+        (LenientLegacy, &probe, -32601),
+        (SilentLegacy, &list, 1),
+        (SilentLegacy, &probe, 1),
+        (SilentLegacy, &ping, 0),
+    ];
+    for (era, message, expected) in cases {
+        let answer = Client::start(era).ask(message).await;
+        let code = if answer.is_null() { 1 } else { answer["error"]["code"].as_i64().unwrap_or(0) };
+        assert_eq!(code, expected, "{era:?} {message}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_revision_is_served_over_pipes() {
+    for era in [ServerEra::Legacy, ServerEra::Dual, ServerEra::LenientLegacy, ServerEra::SilentLegacy] {
+        for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+            let mut client = Client::connected(era, version, json!({ "elicitation": {} })).await;
+            let listed = client.ask(&request("1", "tools/list", json!({}))).await;
+            assert!(listed["result"]["tools"].is_array() && listed["result"].get("resultType").is_none());
+            let told = client.ask(&call("2", "slow", json!({ "steps": 1, "step_ms": 5 }))).await;
+            assert_eq!(told["method"], "notifications/progress");
+            assert_eq!(client.next().await["id"], "2");
+            let again = client.ask(&request("3", "initialize", json!({}))).await;
+            assert_eq!(again["error"]["code"], -32600, "{version}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_server_asks_and_both_sides_may_cancel_or_answer() {
+    let mut client = Client::connected(ServerEra::Legacy, "2025-06-18", json!({ "elicitation": {} })).await;
+    for (said, expected) in [
+        (json!({ "result": { "action": "accept", "content": { "name": "Ada" } } }), "Hello, Ada"),
+        (json!({ "result": { "action": "cancel" } }), "No name, no greeting"),
+        (
+            json!({ "error": { "code": -1, "message": "no user" } }),
+            "the client refuses elicitation/create: no user",
+        ),
+    ] {
+        let question = client.ask(&call("1", "ask_user", json!({}))).await;
+        let mut response = said;
+        response["jsonrpc"] = json!("2.0");
+        response["id"] = question["id"].clone();
+        let answer = client.ask(&response).await;
+        assert_eq!(answer["result"]["content"][0]["text"], expected);
+    }
+    // A call that waits for its answer can be cancelled; the late answer is ignored.
+    let question = client.ask(&call("2", "ask_user", json!({}))).await;
+    client
+        .send(
+            &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "2" } }),
+        )
+        .await;
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "cancel" } })).await;
+    assert_eq!(client.ask(&request("3", "ping", json!({}))).await["id"], "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_eras_run_on_one_pair_of_pipes() {
+    let mut client = Client::connected(ServerEra::Dual, "2025-11-25", json!({})).await;
+    client.send(&call("old", "silent", json!({ "ms": 50 }))).await;
+    let new = client.ask(&modern(call("new", "echo", json!({ "text": "hi" })))).await;
+    assert_eq!((new["id"].as_str(), new["result"]["resultType"].as_str()), (Some("new"), Some("complete")));
+    let old = client.next().await;
+    assert_eq!((old["id"].as_str(), old["result"].get("resultType")), (Some("old"), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_for_one_revision_only() {
+    let batch = json!([request("1", "ping", json!({})), call("2", "echo", json!({ "text": "hi" }))]);
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut client = Client::connected(ServerEra::Legacy, version, json!({})).await;
+        let answer = client.ask(&batch).await;
+        let is_batch = version == "2025-03-26";
+        assert_eq!(answer.as_array().map(Vec::len), is_batch.then_some(2), "{version} {answer}");
+        assert_eq!(answer["error"]["code"].as_i64(), (!is_batch).then_some(-32600));
+    }
+}
