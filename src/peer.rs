@@ -6,6 +6,7 @@
 pub mod client;
 pub mod control;
 pub mod faults;
+mod ledger;
 pub mod server;
 pub mod telemetry;
 pub mod tour;

@@ -252,6 +252,9 @@ pub(super) struct ServerArgs {
     /// Tools on one page of tools/list
     #[arg(long, value_name = "N")]
     pub(super) page_size: Option<usize>,
+    /// Where effects and their keys are kept; `memory`: nowhere; default: a file in the state folder
+    #[arg(long, value_name = "FILE|memory")]
+    pub(super) ledger: Option<PathBuf>,
     #[command(flatten)]
     pub(super) steering: ServerSteering,
     /// Which revisions of MCP are spoken

@@ -3,6 +3,7 @@
 mod steering;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -13,8 +14,9 @@ use super::args::{Answers, ServeArgs, ServeTransport, ServerArgs, SpokenEra};
 use super::{CLEAN, say};
 use crate::peer::PeerError;
 use crate::peer::faults::{Fault, Side};
-use crate::peer::server::{self, AnswerMode, ENDPOINT, ServerEra, ServerOptions};
+use crate::peer::server::{self, AnswerMode, ENDPOINT, LedgerPlace, ServerEra, ServerOptions};
 use crate::time::Ms;
+use crate::trace::library::Library;
 use steering::Steering;
 
 /// Serves until the client ends or this process is told to.
@@ -94,6 +96,7 @@ async fn run(transport: &ServeTransport) -> anyhow::Result<()> {
 
 fn options(args: &ServerArgs) -> ServerOptions {
     ServerOptions {
+        ledger: ledger(args.ledger.as_deref()),
         max_progress_per_s: args.max_progress,
         page_size: args.page_size,
         era: match args.era {
@@ -104,5 +107,16 @@ fn options(args: &ServerArgs) -> ServerOptions {
             SpokenEra::SilentLegacy => ServerEra::SilentLegacy,
         },
         ..ServerOptions::default()
+    }
+}
+
+/// The ledger asked for; else the user's. It is not opened before something is to be written.
+fn ledger(file: Option<&Path>) -> LedgerPlace {
+    match file {
+        Some(file) if file.as_os_str() == "memory" => LedgerPlace::Memory,
+        Some(file) => LedgerPlace::File(file.to_owned()),
+        // Without a home there is no place where it could be found again.
+        None => Library::of_user()
+            .map_or(LedgerPlace::Memory, |library| LedgerPlace::File(library.state().join("ledger.sqlite3"))),
     }
 }

@@ -15,8 +15,11 @@ mod message;
 mod methods;
 mod questions;
 mod sealed;
+mod shop;
 mod stdio;
 mod tools;
+#[cfg(test)]
+mod wire;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

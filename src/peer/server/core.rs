@@ -20,6 +20,7 @@ use super::caller::Caller;
 use super::message::{self, Refusal, Request};
 use super::methods::Method;
 use super::sealed::Seal;
+use super::shop::Shop;
 use super::{ServerOptions, SharedCore, legacy};
 use crate::event::telemetry::Stage;
 use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
@@ -38,6 +39,8 @@ pub(super) struct Core {
     pub(super) seal: Seal,
     /// The sessions of the older revisions over HTTP.
     pub(super) sessions: legacy::Sessions,
+    /// What the tools with effects work on.
+    pub(super) shop: Shop,
 }
 
 /// A request that was accepted, as its handler and its transport share it.
@@ -134,6 +137,7 @@ pub(super) type Answer = Result<Map<String, Value>, Ended>;
 impl Core {
     pub(super) fn new(options: ServerOptions) -> SharedCore {
         Arc::new(Core {
+            shop: Shop::new(&options),
             options,
             handlers: TaskTracker::new(),
             clock: TimerClock::start(),

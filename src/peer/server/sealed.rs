@@ -61,6 +61,11 @@ pub(super) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// A name that nobody can guess: `KIND-` and 32 hexadecimal digits.
+pub(super) fn handle(kind: &str) -> String {
+    format!("{kind}-{:032x}", u128::from_be_bytes(random()))
+}
+
 /// HMAC-SHA-256 (RFC 2104) under a key shorter than a block.
 fn hmac(key: &[u8; KEY_BYTES], text: &[u8]) -> [u8; KEY_BYTES] {
     let padded = |pad: u8| {

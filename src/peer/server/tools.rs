@@ -1,6 +1,8 @@
 //! The tools: each shows one thing that can happen to a call. A file holds a group of them.
 
 mod asking;
+mod drafts;
+mod effects;
 mod plain;
 
 use std::pin::Pin;
@@ -27,7 +29,7 @@ struct Tool {
 }
 
 /// The groups, in the order of `tools/list`.
-const GROUPS: [&[Tool]; 2] = [plain::TOOLS, asking::TOOLS];
+const GROUPS: [&[Tool]; 4] = [plain::TOOLS, asking::TOOLS, effects::TOOLS, drafts::TOOLS];
 
 fn all() -> impl Iterator<Item = &'static Tool> {
     GROUPS.into_iter().flatten()
@@ -42,6 +44,12 @@ pub(super) fn definitions() -> Vec<Value> {
         Value::Object(entry)
     };
     all().map(entry).collect()
+}
+
+/// Their names, in that order.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|tool| tool.name)
 }
 
 /// `tools/call`.
@@ -61,6 +69,36 @@ fn reads(properties: &Value) -> Value {
         "inputSchema": { "type": "object", "properties": properties },
         "annotations": { "readOnlyHint": true },
     })
+}
+
+/// The entry of a tool that changes something. It takes these properties and no other: a key that
+/// is misspelt must not pass for none.
+fn changes(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "inputSchema": {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        },
+        // Hints: what a tool does is agreed elsewhere.
+        "annotations": { "readOnlyHint": false, "destructiveHint": false, "openWorldHint": false },
+    })
+}
+
+/// Refuses arguments of any other name; a tool error.
+fn only(request: &Request, names: &[&str]) -> Result<(), Ended> {
+    let arguments = request.object_at(&["arguments"]).unwrap_or_default();
+    match arguments.keys().find(|name| !names.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(Ended::Failed(format!("no argument {name:?}; there are {}", names.join(", ")))),
+    }
+}
+
+/// A text that must be there and not blank; a wrong one is a tool error.
+fn needed(request: &Request, name: &str) -> Result<String, Ended> {
+    let found = text(request, name)?.filter(|text| !text.trim().is_empty());
+    found.ok_or_else(|| Ended::Failed(format!("{name} is missing or blank")))
 }
 
 /// The schema of a count with its default.

@@ -1,0 +1,68 @@
+//! State between calls, the way it is done without sessions: a handle is given out as a result and
+//! comes back as an argument. It cannot be guessed, it expires, and it serves only on whose behalf
+//! it was made, which is looked at in every use. Every replica with the same ledger knows it.
+
+use serde_json::json;
+
+use super::{Context, Request, Tool, changes, count, count_schema, needed, object, only, text_schema};
+use crate::peer::server::core::Answer;
+use crate::peer::server::{sealed, shop};
+use crate::time::wall_now;
+
+/// How long a draft lives, ms. ours: ten minutes.
+const LIFE_MS: u64 = 600_000;
+
+/// Longest life that may be asked for, ms: one day. ours.
+const LONGEST_LIFE_MS: u64 = 86_400_000;
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "draft_create",
+        description: "Makes an empty draft and gives out its handle",
+        entry: || changes(&json!({ "ttl_ms": count_schema("how long it lives", LIFE_MS) }), &[]),
+        run: |request, ctx| Box::pin(create(request, ctx)),
+    },
+    Tool {
+        name: "draft_append",
+        description: "Adds a text to a draft and gives the whole of it",
+        entry: || {
+            let (handle, text) = (text_schema("what draft_create gave out"), text_schema("what is added"));
+            changes(&json!({ "handle": handle, "text": text }), &["handle", "text"])
+        },
+        run: |request, ctx| Box::pin(append(request, ctx)),
+    },
+];
+
+async fn create(request: &Request, ctx: &mut Context) -> Answer {
+    only(request, &["ttl_ms"])?;
+    let life = count(request, "ttl_ms", LIFE_MS, LONGEST_LIFE_MS)?;
+    let (handle, owner) = (sealed::handle("draft"), shop::tenant(ctx.caller()));
+    ctx.checkpoint()?;
+    let expires_at = now_ms().saturating_add(life.try_into().unwrap_or(i64::MAX));
+    if let Err(error) = ctx.core().shop.ledger.create_draft(&handle, &owner, expires_at).await {
+        return super::effects::refused(&error);
+    }
+    Ok(object(json!({
+        "content": [{ "type": "text", "text": format!("{handle}, for {life} ms") }],
+        "structuredContent": { "handle": handle, "ttlMs": life },
+    })))
+}
+
+async fn append(request: &Request, ctx: &mut Context) -> Answer {
+    only(request, &["handle", "text"])?;
+    let (handle, text) = (needed(request, "handle")?, needed(request, "text")?);
+    let owner = shop::tenant(ctx.caller());
+    ctx.checkpoint()?;
+    match ctx.core().shop.ledger.append_draft(&handle, &owner, &text, now_ms()).await {
+        Err(error) => super::effects::refused(&error),
+        Ok(text) => Ok(object(json!({
+            "content": [{ "type": "text", "text": text }],
+            "structuredContent": { "text": text },
+        }))),
+    }
+}
+
+/// Replicas share no other clock than that of the wall.
+fn now_ms() -> i64 {
+    wall_now().timestamp_millis()
+}

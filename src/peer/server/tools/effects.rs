@@ -1,0 +1,134 @@
+//! Tools that change something once and for all: through the ledger, under a key of the client.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{Context, Ended, Request, Tool, changes, needed, object, only, reads, text, text_schema};
+use crate::peer::faults::Fault;
+use crate::peer::ledger::{Effect, Intent, KEY, LedgerError};
+use crate::peer::server::core::Answer;
+use crate::peer::server::shop;
+
+/// Most that may be charged or reserved at once. ours: exact in every reader of JSON.
+const MOST: i64 = 1_000_000_000;
+
+const KEY_SAYS: &str = "names what is wanted, whatever the id of the request: sent again with the same arguments, it takes no second effect";
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "charge_account",
+        description: "Charges an account; with a key at most once",
+        entry: || {
+            let (account, cents) = (text_schema("whom to charge, such as acct-7"), amount_schema("how much"));
+            let properties = json!({ "account": account, "cents": cents, KEY: key_schema() });
+            changes(&properties, &["account", "cents"])
+        },
+        run: |request, ctx| Box::pin(charge(request, ctx)),
+    },
+    Tool {
+        name: "reserve_inventory",
+        description: "Reserves goods that are in stock; with a key at most once",
+        entry: || {
+            let (sku, quantity) = (text_schema("the article, such as SKU-1"), amount_schema("how many"));
+            let properties = json!({ "sku": sku, "quantity": quantity, KEY: key_schema() });
+            changes(&properties, &["sku", "quantity"])
+        },
+        run: |request, ctx| Box::pin(reserve(request, ctx)),
+    },
+    Tool {
+        name: "lookup_receipt",
+        description: "Says what was done under a key; changes nothing",
+        entry: || reads(&json!({ KEY: text_schema("the key") })),
+        run: |request, ctx| Box::pin(lookup(request, ctx)),
+    },
+];
+
+fn amount_schema(what: &str) -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": MOST, "description": what })
+}
+
+fn key_schema() -> Value {
+    json!({ "type": "string", "pattern": "\\S", "description": KEY_SAYS })
+}
+
+async fn charge(request: &Request, ctx: &mut Context) -> Answer {
+    only(request, &["account", "cents", KEY])?;
+    let (account, cents) = (needed(request, "account")?, amount(request, "cents")?);
+    take_effect(request, ctx, Effect::Charge { account, cents }).await
+}
+
+async fn reserve(request: &Request, ctx: &mut Context) -> Answer {
+    only(request, &["sku", "quantity", KEY])?;
+    let (sku, quantity) = (needed(request, "sku")?, amount(request, "quantity")?);
+    take_effect(request, ctx, Effect::Reserve { sku, quantity }).await
+}
+
+/// Once the ledger has begun, a cancel comes too late for the effect: it only keeps the answer back.
+async fn take_effect(request: &Request, ctx: &mut Context, effect: Effect) -> Answer {
+    let key = text(request, KEY)?;
+    let arguments = request.at(&["arguments"]).map_or("{}", RawValue::get);
+    let tenant = shop::tenant(ctx.caller());
+    ctx.checkpoint()?;
+    let recorded = match Intent::new(effect, &tenant, key.as_deref(), arguments, &request.id) {
+        Ok(intent) => ctx.core().shop.ledger.record(intent).await,
+        Err(error) => Err(error),
+    };
+    let recorded = match recorded {
+        Ok(recorded) => recorded,
+        Err(error) => return refused(&error),
+    };
+    if !recorded.is_replay {
+        ctx.teller().effect(key.as_deref(), &recorded.receipt);
+        if ctx.faults().is_on(Fault::DropResponseAfterCommit) {
+            return Err(Ended::Cancelled);
+        }
+    }
+    Ok(object(recorded.result))
+}
+
+async fn lookup(request: &Request, ctx: &mut Context) -> Answer {
+    only(request, &[KEY])?;
+    let key = needed(request, KEY)?;
+    let tenant = shop::tenant(ctx.caller());
+    let found = ctx.core().shop.ledger.lookup(&tenant, &key).await;
+    let found = match found.and_then(|found| found.map(|entry| Ok((entry.result()?, entry))).transpose()) {
+        Ok(found) => found,
+        Err(error) => return refused(&error),
+    };
+    let (text, content) = match found {
+        None => (format!("Nothing was done under {key:?}"), json!({ "found": false })),
+        Some((result, entry)) => (
+            format!("{key:?} stands for {}", entry.receipt),
+            json!({
+                "found": true,
+                "receipt": entry.receipt,
+                "operation": entry.operation,
+                "execution": entry.execution,
+                "firstRequest": entry.request,
+                "replays": entry.replays,
+                "result": result["structuredContent"],
+            }),
+        ),
+    };
+    Ok(object(json!({ "content": [{ "type": "text", "text": text }], "structuredContent": content })))
+}
+
+/// A tool error that programs can tell from others by its code. ours: a conflict is the business of
+/// the caller's program, not of the protocol.
+pub(super) fn refused(error: &LedgerError) -> Answer {
+    Ok(object(json!({
+        "content": [{ "type": "text", "text": error.to_string() }],
+        "structuredContent": { "code": error.code() },
+        "isError": true,
+    })))
+}
+
+/// A whole number above 0, written as one: amounts with a fraction are not rounded.
+fn amount(request: &Request, name: &str) -> Result<i64, Ended> {
+    let found = request.at(&["arguments", name]).and_then(|raw| raw.get().parse().ok());
+    let found = found.filter(|amount| (1..=MOST).contains(amount));
+    found.ok_or_else(|| Ended::Failed(format!("{name} must be a whole number from 1 to {MOST}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! For tests: one server, asked over either transport, with paused time and without sockets.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request as HttpRequest;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::core::Core;
+use super::{ENDPOINT, ServerOptions, SharedCore, http, stdio};
+use crate::spec::transport::Transport;
+use crate::time::Ms;
+
+/// A client of the server.
+pub(super) struct Wire {
+    pub(super) core: SharedCore,
+    /// What the client declares.
+    pub(super) capabilities: Value,
+    /// Over HTTP: on whose behalf it asks.
+    pub(super) principal: Option<&'static str>,
+    transport: Transport,
+    pipes: (DuplexStream, Lines<BufReader<DuplexStream>>),
+    last_id: u64,
+    /// Keeps the stdio side running.
+    _served: TaskTracker,
+}
+
+pub(super) const BOTH: [Transport; 2] = [Transport::Stdio, Transport::Http];
+
+impl Wire {
+    pub(super) fn start(transport: Transport, options: ServerOptions) -> Wire {
+        Wire::to(transport, &Core::new(options))
+    }
+
+    /// Another client of the same server.
+    pub(super) fn to(transport: Transport, core: &SharedCore) -> Wire {
+        let (input, server_in) = tokio::io::duplex(1 << 16);
+        let (server_out, output) = tokio::io::duplex(1 << 16);
+        let served = TaskTracker::new();
+        if transport == Transport::Stdio {
+            served.spawn(stdio::serve(core.clone(), server_in, server_out, CancellationToken::new()));
+        }
+        Wire {
+            core: core.clone(),
+            capabilities: json!({}),
+            principal: None,
+            transport,
+            pipes: (input, BufReader::new(output).lines()),
+            last_id: 0,
+            _served: served,
+        }
+    }
+
+    /// A request to its response: the whole message.
+    pub(super) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let (id, body) = self.body(method, params);
+        if self.transport == Transport::Http {
+            let answer = http::respond(self.core.clone(), self.post(method, &body), None).await;
+            let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            let last = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
+            return serde_json::from_str(last.unwrap_or(&text)).unwrap_or(Value::Null);
+        }
+        self.write(&body).await;
+        loop {
+            let message = self.next().await;
+            if message["id"] == json!(id) {
+                return message;
+            }
+        }
+    }
+
+    /// A call of a tool to its result.
+    pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await["result"].take()
+    }
+
+    /// Starts a call, and gives it up, in the way of the transport, after this long; false: it was
+    /// answered before.
+    pub(super) async fn give_up(&mut self, tool: &str, arguments: Value, after: Ms) -> bool {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let (id, body) = self.body("tools/call", params);
+        if self.transport == Transport::Http {
+            let post = self.post("tools/call", &body);
+            let whole = async {
+                let answer = http::respond(self.core.clone(), post, None).await;
+                answer.into_body().collect().await.unwrap();
+            };
+            return tokio::time::timeout(after.into(), whole).await.is_err();
+        }
+        self.write(&body).await;
+        tokio::time::sleep(after.into()).await;
+        let params = json!({ "requestId": id });
+        let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+        self.write(&note.to_string()).await;
+        // What was written before the answer to this has come by then.
+        let (probe, body) = self.body("server/discover", json!({}));
+        self.write(&body).await;
+        let mut is_answered = false;
+        loop {
+            let message = self.next().await;
+            is_answered |= message["id"] == json!(id);
+            if message["id"] == json!(probe) {
+                return !is_answered;
+            }
+        }
+    }
+
+    fn body(&mut self, method: &str, mut params: Value) -> (u64, String) {
+        self.last_id += 1;
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+            "progressToken": self.last_id,
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params });
+        (self.last_id, body.to_string())
+    }
+
+    fn post(&self, method: &str, body: &str) -> HttpRequest<Full<Bytes>> {
+        let params = serde_json::from_str::<Value>(body).unwrap()["params"].take();
+        let name = ["name", "uri", "taskId"].into_iter().find_map(|name| params[name].as_str());
+        let mut request = HttpRequest::post(ENDPOINT)
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", method);
+        for (field, value) in [("mcp-name", name), ("authorization", self.principal)] {
+            if let Some(value) = value {
+                request = request.header(field, value);
+            }
+        }
+        request.body(Full::new(Bytes::copy_from_slice(body.as_bytes()))).unwrap()
+    }
+
+    async fn write(&mut self, line: &str) {
+        self.pipes.0.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn next(&mut self) -> Value {
+        let line = self.pipes.1.next_line().await.unwrap().expect("the server goes on");
+        serde_json::from_str(&line).unwrap()
+    }
+}
