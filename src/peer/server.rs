@@ -20,6 +20,7 @@ mod stdio;
 mod tools;
 #[cfg(test)]
 mod wire;
+mod work;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,9 +1,16 @@
 //! What the tools with effects work on, for all requests of one server.
 
-use sha2::{Digest, Sha256};
+mod holds;
+mod index;
 
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+pub(super) use self::holds::Holds;
+pub(super) use self::index::{Index, Rebuild, Stand};
 use super::ServerOptions;
 use super::caller::Caller;
+use super::work::MOST_WORKERS;
 use crate::peer::ledger::Ledger;
 
 /// The tenant of calls on nobody's behalf.
@@ -15,11 +22,20 @@ const PRINCIPAL_BYTES: usize = 16;
 #[derive(Debug)]
 pub(super) struct Shop {
     pub(super) ledger: Ledger,
+    pub(super) holds: Holds,
+    pub(super) index: Index,
+    /// Places of threads that work.
+    pub(super) workers: Semaphore,
 }
 
 impl Shop {
     pub(super) fn new(options: &ServerOptions) -> Shop {
-        Shop { ledger: Ledger::new(options.ledger.clone(), options.faults.clone()) }
+        Shop {
+            ledger: Ledger::new(options.ledger.clone(), options.faults.clone()),
+            holds: Holds::default(),
+            index: Index::default(),
+            workers: Semaphore::new(MOST_WORKERS),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod asking;
 mod drafts;
 mod effects;
+mod orders;
 mod plain;
 
 use std::pin::Pin;
@@ -29,7 +30,7 @@ struct Tool {
 }
 
 /// The groups, in the order of `tools/list`.
-const GROUPS: [&[Tool]; 4] = [plain::TOOLS, asking::TOOLS, effects::TOOLS, drafts::TOOLS];
+const GROUPS: [&[Tool]; 5] = [plain::TOOLS, asking::TOOLS, orders::TOOLS, effects::TOOLS, drafts::TOOLS];
 
 fn all() -> impl Iterator<Item = &'static Tool> {
     GROUPS.into_iter().flatten()

@@ -27,6 +27,15 @@ pub(super) struct Wire {
     _served: TaskTracker,
 }
 
+/// When a call is given up.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum When {
+    /// After this long.
+    After(Ms),
+    /// At its first progress.
+    Progress,
+}
+
 pub(super) const BOTH: [Transport; 2] = [Transport::Stdio, Transport::Http];
 
 impl Wire {
@@ -77,28 +86,36 @@ impl Wire {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await["result"].take()
     }
 
-    /// Starts a call, and gives it up, in the way of the transport, after this long; false: it was
-    /// answered before.
-    pub(super) async fn give_up(&mut self, tool: &str, arguments: Value, after: Ms) -> bool {
+    /// Starts a call, and gives it up, in the way of the transport; false: it was answered.
+    pub(super) async fn give_up(&mut self, tool: &str, arguments: Value, when: When) -> bool {
         let params = json!({ "name": tool, "arguments": arguments });
         let (id, body) = self.body("tools/call", params);
         if self.transport == Transport::Http {
-            let post = self.post("tools/call", &body);
-            let whole = async {
-                let answer = http::respond(self.core.clone(), post, None).await;
-                answer.into_body().collect().await.unwrap();
+            let answer = http::respond(self.core.clone(), self.post("tools/call", &body), None);
+            return match when {
+                When::After(time) => {
+                    let whole = async { answer.await.into_body().collect().await.unwrap() };
+                    tokio::time::timeout(time.into(), whole).await.is_err()
+                }
+                When::Progress => {
+                    let first = answer.await.into_body().frame().await.unwrap().unwrap();
+                    let first = String::from_utf8(first.into_data().unwrap().to_vec()).unwrap();
+                    first.contains("notifications/progress")
+                }
             };
-            return tokio::time::timeout(after.into(), whole).await.is_err();
         }
         self.write(&body).await;
-        tokio::time::sleep(after.into()).await;
+        let mut is_answered = false;
+        match when {
+            When::After(time) => tokio::time::sleep(time.into()).await,
+            When::Progress => is_answered = self.next().await["method"] != "notifications/progress",
+        }
         let params = json!({ "requestId": id });
         let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
         self.write(&note.to_string()).await;
         // What was written before the answer to this has come by then.
         let (probe, body) = self.body("server/discover", json!({}));
         self.write(&body).await;
-        let mut is_answered = false;
         loop {
             let message = self.next().await;
             is_answered |= message["id"] == json!(id);

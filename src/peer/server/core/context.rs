@@ -47,6 +47,11 @@ impl Context {
         &self.core
     }
 
+    /// The request itself.
+    pub(in crate::peer::server) fn request(&self) -> &Request {
+        &self.request
+    }
+
     /// Who asks.
     pub(in crate::peer::server) fn caller(&self) -> &Caller {
         &self.caller

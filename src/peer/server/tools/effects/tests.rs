@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::peer::faults::{Fault, Faults};
-use crate::peer::server::wire::{BOTH, Wire};
+use crate::peer::server::wire::{BOTH, When, Wire};
 use crate::peer::server::{LedgerPlace, ServerOptions};
 use crate::spec::transport::Transport;
 use crate::time::Ms;
@@ -132,7 +132,7 @@ async fn a_lost_answer_is_found_by_its_key() {
             Wire::start(transport, ServerOptions { faults: faults.into(), ..ServerOptions::default() });
         let reserve = json!({ "sku": "SKU-1", "quantity": 2, "idempotency_key": "order-1" });
         assert!(
-            wire.give_up("reserve_inventory", reserve.clone(), Ms(5000)).await
+            wire.give_up("reserve_inventory", reserve.clone(), When::After(Ms(5000))).await
                 == (transport == Transport::Stdio)
         );
         let found = wire.call("lookup_receipt", json!({ "idempotency_key": "order-1" })).await;
