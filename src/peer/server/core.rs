@@ -41,6 +41,8 @@ pub(super) struct Core {
     pub(super) sessions: legacy::Sessions,
     /// What the tools with effects work on.
     pub(super) shop: Shop,
+    /// The streams of the oldest one.
+    pub(super) links: legacy::Links,
 }
 
 /// A request that was accepted, as its handler and its transport share it.
@@ -143,6 +145,7 @@ impl Core {
             clock: TimerClock::start(),
             seal: Seal::new(),
             sessions: legacy::Sessions::default(),
+            links: legacy::Links::default(),
         })
     }
 

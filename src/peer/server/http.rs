@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use self::answer::{Answer, Hangup};
 use super::caller::Caller;
-use super::legacy::exchange;
+use super::legacy::{exchange, oldest};
 use super::message::{self, Message, Refusal};
 use super::{ENDPOINT, OUT_CAPACITY, SharedCore, WIND_DOWN};
 use crate::spec::codes;
@@ -111,11 +111,15 @@ pub(super) async fn respond<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    if request.uri().path() != ENDPOINT {
+    let is_oldest = core.options.era.has_legacy() && oldest::has(request.uri().path());
+    if request.uri().path() != ENDPOINT && !is_oldest {
         return answer::plain(404, "the endpoint is /mcp");
     }
     if let Err((status, text)) = head::check_origin(request.headers(), &core.options.allowed_origins) {
         return answer::plain(status, text);
+    }
+    if is_oldest {
+        return respond_oldest(&core, request).await;
     }
     if request.method() != Method::POST && core.options.era.has_legacy() {
         return exchange::other(&core, request.method(), request.headers()).await;
@@ -159,6 +163,27 @@ where
     let hangup = Hangup::new(&live, core.options.mode);
     core.handlers.spawn(handler);
     answer::answer(core.options.mode, core.options.keep_alive, messages, hangup).await
+}
+
+/// One exchange of the oldest revision, whose stream and whose messages have paths of their own.
+async fn respond_oldest<B>(core: &SharedCore, request: HttpRequest<B>) -> HttpResponse<Answer>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let (head, body) = request.into_parts();
+    match (&head.method, head.uri.path()) {
+        (&Method::GET, oldest::STREAM_PATH) => oldest::open(core),
+        (&Method::POST, oldest::MESSAGES_PATH) => {
+            if let Err((status, text)) = head::check_content_type(&head.headers) {
+                return answer::plain(status, text);
+            }
+            match read_body(body).await {
+                Ok(body) => oldest::post(core, head.uri.query(), &body).await,
+                Err(why) => answer::refusal(&Refusal::new(None, codes::PARSE_ERROR, why)),
+            }
+        }
+        _ => answer::plain(405, "GET /sse for the stream, POST /messages for messages"),
+    }
 }
 
 /// The whole body, or why it cannot be had.

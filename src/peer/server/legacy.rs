@@ -13,6 +13,7 @@
 mod batch;
 pub(super) mod exchange;
 mod negotiation;
+pub(super) mod oldest;
 pub(super) mod pipe;
 mod said;
 mod session;
@@ -20,6 +21,7 @@ mod sessions;
 pub(super) mod shape;
 mod stream;
 
+pub(super) use self::oldest::Links;
 pub(super) use self::sessions::Sessions;
 use super::ServerEra;
 use super::message::Request;

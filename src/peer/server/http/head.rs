@@ -21,12 +21,18 @@ pub(super) fn check_origin(fields: &HeaderMap, allowed: &[String]) -> Result<(),
     }
 }
 
+/// JSON in.
+pub(super) fn check_content_type(fields: &HeaderMap) -> Result<(), PlainRefusal> {
+    let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if headers::is_media_type(content_type, headers::JSON) {
+        return Ok(());
+    }
+    Err((415, "Content-Type must be application/json"))
+}
+
 /// JSON in, and both JSON and event streams accepted; no wildcards, for the client must list both.
 pub(super) fn check_media_types(fields: &HeaderMap) -> Result<(), PlainRefusal> {
-    let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if !headers::is_media_type(content_type, headers::JSON) {
-        return Err((415, "Content-Type must be application/json"));
-    }
+    check_content_type(fields)?;
     let accepts = |media_type: &str| {
         let values = fields.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(',')).any(|one| headers::is_media_type(one, media_type))
