@@ -1,9 +1,14 @@
 //! The reference client, revision 2026-07-28: starts a server command or goes to a URL.
 //!
-//! `message` writes requests and reads what comes back; `follow` is the life of one call, the
-//! same on both transports; `stdio` and `http` carry messages, and know the signal by which
-//! their transport is told that a call was given up.
+//! A [`Client`] is one connection. `message` writes requests and reads what comes back, in the
+//! shape of the era; `follow` is the life of one call, the same on both transports; `stdio` and
+//! `http` carry messages, and know the signal by which their transport is told that a call was
+//! given up; `desk` hands what arrives to the call that it belongs to. Everything that goes out
+//! passes [`Client::send`] or the `Signal` of `follow`.
 
+pub mod answers;
+mod desk;
+pub mod era;
 mod follow;
 mod http;
 mod message;
@@ -12,19 +17,26 @@ mod stdio;
 use std::collections::BTreeMap;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-pub use message::{Progress, raw};
+pub use follow::Heard;
+pub use message::{Notice, Progress, Speech, raw};
 
+use self::answers::Answers;
+use self::desk::Desk;
+use self::era::Settled;
 use self::message::Outgoing;
 use super::PeerError;
 use crate::machine::deadlines::Deadlines;
 use crate::machine::request::ClientRequest;
+use crate::spec::logging::Level;
 use crate::spec::methods;
+use crate::spec::transport::Transport;
 use crate::time::{Ms, TimerClock};
 use crate::wire::jsonrpc::{self, Id};
 
@@ -42,6 +54,10 @@ pub struct CallOptions {
     pub wants_progress: bool,
     /// What the client says it can do: the object `clientCapabilities`.
     pub capabilities: Value,
+    /// Ask for log messages from this level on; the modern era asks with each request.
+    pub log_level: Option<Level>,
+    /// Fields `Mcp-Param-*` that mirror arguments, not yet encoded; modern HTTP only.
+    pub mirrored: Vec<(String, String)>,
     /// Cancel, in the way of the transport, after this long.
     pub cancel_after: Option<Ms>,
     /// Break the connection without a word after this long: reset on HTTP, closed pipes on stdio.
@@ -57,6 +73,8 @@ impl Default for CallOptions {
             max: Ms(300_000),
             wants_progress: false,
             capabilities: json!({}),
+            log_level: None,
+            mirrored: Vec::new(),
             cancel_after: None,
             drop_after: None,
             cancel: CancellationToken::new(),
@@ -84,12 +102,14 @@ pub struct Report {
 }
 
 /// How a call ended, as the client knows it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Outcome {
     /// A result; a tool result may still say `isError`.
     Complete(Box<RawValue>),
     /// A result that asks for input: call again with the answers and the state.
     InputRequired(Box<RawValue>),
+    /// The handle of a task, which goes on; only where the call declared the extension.
+    Task(Box<RawValue>),
     /// A JSON-RPC error.
     Error {
         /// `error.code`.
@@ -151,8 +171,11 @@ pub struct ServerExit {
 #[derive(Debug)]
 pub struct Client {
     link: Link,
+    desk: Arc<Desk>,
     next_id: AtomicI64,
     clock: TimerClock,
+    /// The era, once it is known; for as long as the connection stands.
+    settled: Mutex<Option<Settled>>,
 }
 
 #[derive(Debug)]
@@ -168,7 +191,8 @@ impl Client {
     /// # Errors
     /// When the command is empty or cannot be started.
     pub fn spawn(command: &[String]) -> Result<Client, PeerError> {
-        Ok(Client::new(Link::Stdio(stdio::Link::spawn(command)?)))
+        let desk = Desk::new();
+        Ok(Client::new(Link::Stdio(stdio::Link::spawn(command, desk.clone())?), desk))
     }
 
     /// Talks over a pair of pipes that somebody else has made.
@@ -177,7 +201,8 @@ impl Client {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        Client::new(Link::Stdio(stdio::Link::start(reader, writer, None)))
+        let desk = Desk::new();
+        Client::new(Link::Stdio(stdio::Link::start(reader, writer, None, desk.clone())), desk)
     }
 
     /// Talks to a URL. Nothing is connected yet: each call uses an idle connection or opens one.
@@ -185,11 +210,82 @@ impl Client {
     /// # Errors
     /// When the URL is not one of plain HTTP with a host.
     pub fn http(url: &str) -> Result<Client, PeerError> {
-        Ok(Client::new(Link::Http(http::Link::new(url)?)))
+        let desk = Desk::new();
+        Ok(Client::new(Link::Http(http::Link::new(url, desk.clone())?), desk))
     }
 
-    fn new(link: Link) -> Client {
-        Client { link, next_id: AtomicI64::new(1), clock: TimerClock::start() }
+    fn new(link: Link, desk: Arc<Desk>) -> Client {
+        let (next_id, settled) = (AtomicI64::new(1), Mutex::default());
+        Client { link, desk, next_id, clock: TimerClock::start(), settled }
+    }
+
+    /// What is said to requests of the server, which older eras have.
+    #[must_use]
+    pub fn with_answers(self, answers: Answers) -> Client {
+        self.desk.set_answers(Arc::new(answers));
+        self
+    }
+
+    /// How requests are written now: modern, unless something else was found out.
+    #[must_use]
+    pub fn speech(&self) -> Speech {
+        self.desk.speech()
+    }
+
+    /// What is known of the server, once its era is settled.
+    #[must_use]
+    pub fn settled(&self) -> Option<Settled> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep_settled(&self, settled: Option<Settled>) {
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = settled;
+    }
+
+    /// Drops what is known of the era, and an older session with it: it is to be settled afresh.
+    pub fn forget_era(&self) {
+        self.keep_settled(None);
+        self.desk.set_speech(Speech::modern());
+        if let Link::Http(link) = &self.link {
+            link.forget_session();
+        }
+    }
+
+    /// Sends a notification without parameters.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub async fn notify(&self, method: &str) -> Result<(), PeerError> {
+        let body = message::notification(method);
+        match &self.link {
+            Link::Stdio(link) => link.notify(body).await,
+            Link::Http(link) => {
+                link.notify(body).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Older eras on HTTP: opens the stream on which the server speaks by itself.
+    fn hear_session(&self) {
+        if let Link::Http(link) = &self.link {
+            link.hear_session();
+        }
+    }
+
+    /// How the two peers are joined.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        match self.link {
+            Link::Stdio(_) => Transport::Stdio,
+            Link::Http(_) => Transport::Http,
+        }
+    }
+
+    /// Takes the notifications that belonged to no call, oldest first; at most 1000 are kept.
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.desk.take_notices()
     }
 
     /// Numbers its requests from `id` on, so that it goes on where another client ended: an id
@@ -248,27 +344,57 @@ impl Client {
         method: &str,
         params: Params,
         options: &CallOptions,
-        on_progress: impl FnMut(&Progress) + Send,
+        mut on_progress: impl FnMut(&Progress) + Send,
+    ) -> Result<Report, PeerError> {
+        let hear = move |heard: Heard<'_>| {
+            if let Heard::Progress(progress) = heard {
+                on_progress(progress);
+            }
+        };
+        self.converse(method, params, options, hear).await
+    }
+
+    /// The same, and `on_heard` is told every notification that belongs to the call.
+    ///
+    /// # Errors
+    /// When the limits make no sense or the request cannot be sent at all.
+    pub async fn converse(
+        &self,
+        method: &str,
+        params: Params,
+        options: &CallOptions,
+        on_heard: impl FnMut(Heard<'_>) + Send,
+    ) -> Result<Report, PeerError> {
+        let outgoing = Outgoing::new(self.take_id(), method, params, options, self.desk.speech());
+        self.send(outgoing, options, on_heard).await
+    }
+
+    /// The one place where requests go out.
+    async fn send(
+        &self,
+        outgoing: Outgoing,
+        options: &CallOptions,
+        on_heard: impl FnMut(Heard<'_>) + Send,
     ) -> Result<Report, PeerError> {
         let deadlines = Deadlines::new(self.clock.now(), options.idle, options.max)?;
-        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let outgoing = Outgoing::new(number, method, params, options);
         let exchange = match &self.link {
             Link::Stdio(link) => link.open(&outgoing).await?,
-            Link::Http(link) => link.open(&outgoing),
+            Link::Http(link) => link.open(&outgoing)?,
         };
         let record = ClientRequest::new(deadlines);
-        follow::follow(outgoing.id, exchange, record, self.clock, options, on_progress).await
+        follow::follow(outgoing.id, exchange, record, self.clock, options, on_heard).await
+    }
+
+    fn take_id(&self) -> i64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Messages that belonged to no open call: late answers and late progress, counted and
-    /// dropped. Always 0 on HTTP, where a call's stream ends with it.
+    /// dropped. Always 0 on modern HTTP,
+    /// where a call's stream ends with it.
     #[must_use]
     pub fn strays(&self) -> u64 {
-        match &self.link {
-            Link::Stdio(link) => link.strays(),
-            Link::Http(_) => 0,
-        }
+        self.desk.strays()
     }
 
     /// Ends the connection in order. On stdio: closes the server's input, waits 2 s, then SIGTERM,
@@ -280,7 +406,7 @@ impl Client {
         match self.link {
             Link::Stdio(link) => link.close().await,
             Link::Http(link) => {
-                link.close();
+                link.close().await;
                 Ok(None)
             }
         }

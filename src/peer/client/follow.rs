@@ -5,10 +5,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Sleep, sleep, sleep_until};
 
-use super::message::Progress;
+use super::message::{Notice, Progress};
 use super::{CallOptions, Outcome, PeerError, Reason, Report, http, stdio};
 use crate::machine::deadlines::Fired;
-use crate::machine::request::{ClientRequest, Heard};
+use crate::machine::request::{ClientRequest, Heard as Told};
+use crate::machine::task::EXTENSION;
 use crate::time::{Ms, TimerClock};
 use crate::wire::jsonrpc::Id;
 
@@ -18,6 +19,15 @@ pub(super) const IN_CAPACITY: usize = 64;
 /// Faults kept of one call.
 const FAULTS_KEPT: usize = 100;
 
+/// What a call hears before its answer.
+#[derive(Debug, Clone, Copy)]
+pub enum Heard<'a> {
+    /// Accepted progress.
+    Progress(&'a Progress),
+    /// Another notification that belongs to the call.
+    Notice(&'a Notice),
+}
+
 /// What a transport tells about one call.
 #[derive(Debug)]
 pub(super) enum Incoming {
@@ -25,6 +35,8 @@ pub(super) enum Incoming {
     Status(u16),
     /// Progress under the call's own token.
     Progress(Progress),
+    /// Another notification that belongs to the call.
+    Notice(Notice),
     /// Something was wrong; the call goes on.
     Fault(String),
     /// The end.
@@ -59,7 +71,7 @@ impl Signal {
     async fn cancel(self, reason: Reason) {
         match self {
             Signal::Stdio(signal) => signal.cancel(reason).await,
-            Signal::Http(signal) => signal.close(),
+            Signal::Http(signal) => signal.cancel(reason).await,
         }
     }
 
@@ -79,7 +91,7 @@ pub(super) async fn follow(
     record: ClientRequest,
     clock: TimerClock,
     options: &CallOptions,
-    on_progress: impl FnMut(&Progress) + Send,
+    on_heard: impl FnMut(Heard<'_>) + Send,
 ) -> Result<Report, PeerError> {
     let started = clock.now();
     let Exchange { incoming, signal } = exchange;
@@ -92,7 +104,7 @@ pub(super) async fn follow(
         elapsed: Ms(0),
         faults: Vec::new(),
     };
-    let mut call = Call { record, clock, report, on_progress };
+    let mut call = Call { record, clock, report, on_heard };
     let end = call.run(incoming, options).await;
     call.report.elapsed = Ms(clock.now().0.saturating_sub(started.0));
     match end {
@@ -123,10 +135,10 @@ struct Call<F> {
     record: ClientRequest,
     clock: TimerClock,
     report: Report,
-    on_progress: F,
+    on_heard: F,
 }
 
-impl<F: FnMut(&Progress) + Send> Call<F> {
+impl<F: FnMut(Heard<'_>) + Send> Call<F> {
     /// Waits for whatever comes first. Giving up is looked at before what has arrived: a deadline
     /// that is reached counts as fired, and a flood must not keep a cancel waiting.
     async fn run(&mut self, mut incoming: mpsc::Receiver<Incoming>, options: &CallOptions) -> End {
@@ -156,6 +168,7 @@ impl<F: FnMut(&Progress) + Send> Call<F> {
                     self.progress(&progress);
                     due.as_mut().reset(self.due());
                 }
+                Some(Incoming::Notice(notice)) => (self.on_heard)(Heard::Notice(&notice)),
                 Some(Incoming::Status(status)) => self.report.status = Some(status),
                 Some(Incoming::Fault(fault)) => {
                     if self.report.faults.len() < FAULTS_KEPT {
@@ -165,7 +178,7 @@ impl<F: FnMut(&Progress) + Send> Call<F> {
                 Some(Incoming::Unsent(error)) => return End::Unsent(error),
                 Some(Incoming::End(outcome)) => {
                     self.record.answer();
-                    return End::Of(outcome);
+                    return End::Of(agreed(outcome, options));
                 }
                 None => return End::Of(Outcome::Lost("the connection ended".to_owned())),
             }
@@ -174,12 +187,12 @@ impl<F: FnMut(&Progress) + Send> Call<F> {
 
     fn progress(&mut self, progress: &Progress) {
         match self.record.progress(progress.value, self.clock.now()) {
-            Heard::Accepted => {
+            Told::Accepted => {
                 self.report.progress += 1;
-                (self.on_progress)(progress);
+                (self.on_heard)(Heard::Progress(progress));
             }
-            Heard::Rejected => self.report.rejected += 1,
-            Heard::Late => {}
+            Told::Rejected => self.report.rejected += 1,
+            Told::Late => {}
         }
     }
 
@@ -197,6 +210,16 @@ impl<F: FnMut(&Progress) + Send> Call<F> {
 
 /// A day: longer than any call is watched without looking again, ms.
 const FAR: Ms = Ms(86_400_000);
+
+/// A task is an answer only for a client that has said that it knows tasks.
+fn agreed(outcome: Outcome, options: &CallOptions) -> Outcome {
+    match outcome {
+        Outcome::Task(_) if options.capabilities["extensions"].get(EXTENSION).is_none() => {
+            Outcome::Invalid("resultType \"task\" was not agreed on".to_owned())
+        }
+        other => other,
+    }
+}
 
 fn after(limit: Option<Ms>) -> Sleep {
     sleep(limit.map_or(Duration::ZERO, Duration::from))

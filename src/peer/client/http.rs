@@ -1,43 +1,49 @@
-//! The client on Streamable HTTP: one POST for each request, connections kept for the next.
+//! The client on Streamable HTTP: one POST for each message, connections kept for the next.
 //!
-//! Giving a call up closes its connection, which is the cancel signal of the modern era; no
-//! message is posted.
+//! In the modern era giving a call up closes its connection, which is the cancel signal, and no
+//! message is posted. Older eras have a session: its id goes with every message, a cancel is a
+//! message, and `session` reads the stream on which the server speaks by itself.
 
 mod connection;
 mod reader;
+mod server;
+mod session;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue};
-use hyper::{Request, Uri};
+use hyper::{Method, Request, Uri};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::connection::Connection;
-use self::reader::Reader;
+use self::reader::{Reader, Rest};
+use self::server::Server;
+use super::desk::{Desk, Place};
 use super::follow::{Exchange, IN_CAPACITY, Incoming};
-use super::message::{Outgoing, VERSION};
-use super::{PeerError, follow};
-use crate::spec::headers;
+use super::message::{self, Outgoing, Speech};
+use super::{Outcome, PeerError, Reason, follow};
+use crate::machine::cancel::{Side, Signal as CancelSignal, Target, signal};
+use crate::spec::methods;
+use crate::spec::transport::Transport;
+use crate::time::Ms;
 use crate::wire::jsonrpc::Id;
+
+pub(super) use self::server::RawAnswer;
+
+/// How long a message to which no result is owed may take: a cancel, the end of a session.
+const NOTICE_WAIT: Ms = Ms(1000);
 
 /// The way to one URL.
 #[derive(Debug)]
 pub(super) struct Link {
     server: Arc<Server>,
+    desk: Arc<Desk>,
     tracker: TaskTracker,
-}
-
-#[derive(Debug)]
-struct Server {
-    url: String,
-    uri: Uri,
-    authority: HeaderValue,
-    /// Connections without a call.
-    idle: Mutex<Vec<Connection>>,
+    /// Ends the stream of a session.
+    cancel: CancellationToken,
 }
 
 /// Holds the connection of one call. Dropping it closes the connection.
@@ -46,6 +52,13 @@ pub(super) struct Signal {
     close: CancellationToken,
     reset: CancellationToken,
     is_finished: bool,
+    id: Id,
+    target: Target,
+    speech: Speech,
+    server: Arc<Server>,
+    tracker: TaskTracker,
+    /// Older eras: the answer may come on another stream.
+    _place: Option<Place>,
 }
 
 impl Signal {
@@ -54,8 +67,15 @@ impl Signal {
         self.is_finished = true;
     }
 
-    pub(super) fn close(self) {
-        drop(self);
+    /// Tells the server in the way of the era, then closes.
+    pub(super) async fn cancel(self, reason: Reason) {
+        let kind = signal(Side::Client, Transport::Http, self.speech.era, self.target);
+        if kind == Some(CancelSignal::PostedNotification) {
+            let body = message::cancelled(&self.id, reason.as_str());
+            let posting = self.server.clone().post(body, self.speech.clone(), self.tracker.clone());
+            // A server that does not take it in time will not be told.
+            let _ = timeout(NOTICE_WAIT.into(), posting).await;
+        }
     }
 
     /// Closes with a reset instead of an orderly end.
@@ -73,80 +93,106 @@ impl Drop for Signal {
 }
 
 impl Link {
-    pub(super) fn new(url: &str) -> Result<Link, PeerError> {
+    pub(super) fn new(url: &str, desk: Arc<Desk>) -> Result<Link, PeerError> {
         let bad = |why| PeerError::BadUrl { url: url.to_owned(), why };
         let uri: Uri = url.parse().map_err(|_| bad("it is no URL"))?;
         if uri.scheme_str() != Some("http") {
             return Err(bad("only http:// is spoken here"));
         }
-        let authority = uri.authority().ok_or_else(|| bad("it names no host"))?;
-        let authority = HeaderValue::from_str(authority.as_str()).map_err(|_| bad("it names no host"))?;
-        let server = Server { url: url.to_owned(), uri, authority, idle: Mutex::default() };
-        Ok(Link { server: Arc::new(server), tracker: TaskTracker::new() })
+        if uri.authority().is_none() {
+            return Err(bad("it names no host"));
+        }
+        let server = Server::new(url, uri).ok_or_else(|| bad("it names no host"))?;
+        let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+        Ok(Link { server: Arc::new(server), desk, tracker, cancel })
     }
 
-    pub(super) fn open(&self, outgoing: &Outgoing) -> Exchange {
+    pub(super) fn open(&self, outgoing: &Outgoing) -> Result<Exchange, PeerError> {
         let (sender, incoming) = mpsc::channel(IN_CAPACITY);
         let (close, reset) = (CancellationToken::new(), CancellationToken::new());
-        let exchange = Call {
-            server: self.server.clone(),
-            request: self.server.request(outgoing),
-            id: outgoing.id.clone(),
-            token: outgoing.token.clone(),
-            told: sender,
+        let place = if outgoing.speech.era.is_modern() {
+            None
+        } else {
+            Some(self.desk.register(outgoing, sender.clone()).ok_or(PeerError::Gone)?)
         };
-        let signal = Signal { close: close.clone(), reset: reset.clone(), is_finished: false };
-        self.tracker.spawn(exchange.run(self.tracker.clone(), close, reset));
-        Exchange { incoming, signal: follow::Signal::Http(signal) }
+        let call = Call {
+            request: self.server.request(outgoing),
+            reader: Reader::new(&self.server, &self.desk, &self.tracker, outgoing, sender),
+            server: self.server.clone(),
+        };
+        let signal = Signal {
+            close: close.clone(),
+            reset: reset.clone(),
+            is_finished: false,
+            id: outgoing.id.clone(),
+            target: target(&outgoing.method),
+            speech: outgoing.speech.clone(),
+            server: self.server.clone(),
+            tracker: self.tracker.clone(),
+            _place: place,
+        };
+        self.tracker.spawn(call.run(self.tracker.clone(), close, reset));
+        Ok(Exchange { incoming, signal: follow::Signal::Http(signal) })
     }
 
-    pub(super) fn close(self) {
-        self.server.lock_idle().clear();
+    /// Posts a notification; its HTTP status, if an answer came in time.
+    pub(super) async fn notify(&self, body: Bytes) -> Option<u16> {
+        let posting = self.server.clone().post(body, self.desk.speech(), self.tracker.clone());
+        timeout(NOTICE_WAIT.into(), posting).await.ok().flatten()
+    }
+
+    /// Opens the stream of a session, on which the server speaks by itself, if it offers one.
+    pub(super) fn hear_session(&self) {
+        if self.server.has_endpoint() {
+            // HTTP+SSE: it is open already, and carries everything.
+            return;
+        }
+        let ear = session::Ear::new(&self.server, &self.desk, &self.tracker, &self.cancel);
+        self.tracker.spawn(ear.run());
+    }
+
+    /// Opens the stream of HTTP+SSE and waits for the endpoint that it names first.
+    ///
+    /// # Errors
+    /// In words, when it is not offered.
+    pub(super) async fn open_event_stream(&self, limit: Ms) -> Result<(), String> {
+        let ear = session::Ear::new(&self.server, &self.desk, &self.tracker, &self.cancel);
+        ear.open_endpoint(limit).await
+    }
+
+    /// Forgets the session, so that the next request opens anew.
+    pub(super) fn forget_session(&self) {
+        self.server.forget_session();
+    }
+
+    /// Any request whatsoever, read as it comes; for looking at a server from outside.
+    pub(super) async fn raw(
+        &self,
+        method: Method,
+        fields: &[(String, String)],
+        body: Bytes,
+    ) -> Result<RawAnswer, PeerError> {
+        self.server.raw(method, fields, body, &self.tracker).await
+    }
+
+    pub(super) async fn close(self) {
+        if self.server.has_session() {
+            let ending = self.server.end_session(self.desk.speech(), &self.tracker);
+            // A session that cannot be ended ends by itself.
+            let _ = timeout(NOTICE_WAIT.into(), ending).await;
+        }
+        self.cancel.cancel();
+        self.server.drop_idle();
         self.tracker.close();
     }
 }
 
-impl Server {
-    /// A poisoned lock is still good: no step can stop midway.
-    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn request(&self, outgoing: &Outgoing) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(outgoing.body.clone()));
-        *request.method_mut() = hyper::Method::POST;
-        let target = self.uri.path_and_query().map_or("/", |target| target.as_str());
-        *request.uri_mut() = target.parse().unwrap_or_default();
-        let fields = request.headers_mut();
-        fields.insert(HOST, self.authority.clone());
-        fields.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        fields.insert(CONTENT_TYPE, HeaderValue::from_static(headers::JSON));
-        let name = outgoing.target.as_deref().map(headers::encode);
-        let mirrored = [
-            (headers::PROTOCOL_VERSION, Some(VERSION.as_str())),
-            (headers::METHOD, Some(outgoing.method.as_str())),
-            (headers::NAME, name.as_deref()),
-        ];
-        for (field, value) in mirrored {
-            let name = hyper::header::HeaderName::from_bytes(field.as_bytes());
-            if let (Ok(name), Some(Ok(value))) = (name, value.map(HeaderValue::from_str)) {
-                fields.insert(name, value);
-            }
-        }
-        request
-    }
-
-    /// A connection that still stands, or a new one.
-    async fn connection(&self, tracker: &TaskTracker) -> Result<Connection, PeerError> {
-        loop {
-            let idle = self.lock_idle().pop();
-            let Some(mut connection) = idle else {
-                return Connection::open(&self.uri, &self.url, tracker).await;
-            };
-            if connection.is_ready().await {
-                return Ok(connection);
-            }
-        }
+/// What is given up when a request of this method is.
+pub(super) fn target(method: &str) -> Target {
+    match method {
+        methods::INITIALIZE => Target::Initialize,
+        methods::LISTEN => Target::Listen,
+        _ => Target::Request,
     }
 }
 
@@ -154,14 +200,12 @@ impl Server {
 struct Call {
     server: Arc<Server>,
     request: Request<Full<Bytes>>,
-    id: Id,
-    token: Option<Id>,
-    told: mpsc::Sender<Incoming>,
+    reader: Reader,
 }
 
 impl Call {
     async fn run(self, tracker: TaskTracker, close: CancellationToken, reset: CancellationToken) {
-        let Call { server, request, id, token, told } = self;
+        let Call { server, request, mut reader } = self;
         let mut connection = tokio::select! {
             biased;
             () = close.cancelled() => return,
@@ -169,28 +213,58 @@ impl Call {
                 Ok(connection) => connection,
                 Err(error) => {
                     // The caller waits for exactly this.
-                    let _ = told.send(Incoming::Unsent(error)).await;
+                    reader.tell(Incoming::Unsent(error)).await;
                     return;
                 }
             },
         };
-        let reader = Reader { id, token, told };
         let exchange = async {
             let answer = connection.send(request).await;
             reader.read(answer).await
         };
-        tokio::select! {
+        let rest = tokio::select! {
             biased;
             () = close.cancelled() => {
                 if reset.is_cancelled() {
                     connection.reset();
                 }
+                return;
             }
-            may_be_kept = exchange => {
-                if may_be_kept {
-                    server.lock_idle().push(connection);
+            rest = exchange => rest,
+        };
+        match rest {
+            Rest::Keep => server.keep(connection),
+            Rest::Drop => {}
+            Rest::Resume => {
+                drop(connection);
+                tokio::select! {
+                    biased;
+                    () = close.cancelled() => {}
+                    () = resume(&server, &mut reader, &tracker) => {}
                 }
             }
+        }
+    }
+}
+
+/// Older eras: asks for the rest of a stream that broke after an event with an id, until the
+/// answer has come or the server offers no more.
+async fn resume(server: &Arc<Server>, reader: &mut Reader, tracker: &TaskTracker) {
+    loop {
+        tokio::time::sleep(reader.retry_after().into()).await;
+        let request = server.get(&reader.speech(), reader.last_event_id());
+        let mut connection = match server.connection(tracker).await {
+            Ok(connection) => connection,
+            Err(error) => {
+                let why = format!("the stream broke off and cannot be resumed: {error}");
+                reader.tell(Incoming::End(Outcome::Lost(why))).await;
+                return;
+            }
+        };
+        let answer = connection.send(request).await;
+        match reader.read_resumed(answer).await {
+            Rest::Resume => {}
+            Rest::Keep | Rest::Drop => return,
         }
     }
 }

@@ -1,17 +1,41 @@
-//! Requests as they are written, and what comes back as it is read.
+//! Requests as they are written, and what comes back as it is read; each in the shape of its era.
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::answers::Answers;
 use super::{CallOptions, Outcome, Params};
 use crate::spec::era::Era;
-use crate::spec::{headers, meta, methods};
+use crate::spec::{codes, headers, meta, methods};
 use crate::wire::jsonrpc::{self, Envelope, Frame, Id, Kind};
 
-/// The revision that the client speaks.
-pub(super) const VERSION: Era = Era::V2026_07_28;
+/// Name that the client gives itself.
+const NAME: &str = "midwire-reference-client";
+
+/// How requests are written on a connection: the revision that was found out or assumed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Speech {
+    /// The era, which decides about shapes.
+    pub era: Era,
+    /// The revision as it stands on the wire. Empty while an older handshake is under way.
+    pub version: String,
+}
+
+impl Speech {
+    /// The revision that the client speaks by itself.
+    #[must_use]
+    pub fn modern() -> Speech {
+        Speech::of(Era::V2026_07_28)
+    }
+
+    /// A revision by its own name.
+    #[must_use]
+    pub fn of(era: Era) -> Speech {
+        Speech { era, version: era.as_str().to_owned() }
+    }
+}
 
 /// Progress of one call.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +48,25 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// A notification of the server that is no progress.
+#[derive(Debug, Clone)]
+pub struct Notice {
+    /// Its method.
+    pub method: String,
+    /// Its `params`.
+    pub params: Option<Box<RawValue>>,
+    /// The request that it names: the subscription it belongs to, or the one that it ends.
+    pub about: Option<Id>,
+}
+
+/// A request of the server, which older eras have.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) id: Id,
+    pub(super) method: String,
+    pub(super) params: Option<Box<RawValue>>,
+}
+
 /// One request, stamped afresh with version, capabilities and identity.
 #[derive(Debug)]
 pub(super) struct Outgoing {
@@ -32,38 +75,107 @@ pub(super) struct Outgoing {
     pub(super) method: String,
     /// What `Mcp-Name` mirrors, where the method has such a thing.
     pub(super) target: Option<String>,
+    /// Header fields that mirror arguments, names as they are written.
+    pub(super) mirrored: Vec<(String, String)>,
+    pub(super) speech: Speech,
     pub(super) body: Bytes,
 }
 
 impl Outgoing {
-    pub(super) fn new(number: i64, method: &str, mut params: Params, options: &CallOptions) -> Outgoing {
+    pub(super) fn new(
+        number: i64,
+        method: &str,
+        mut params: Params,
+        options: &CallOptions,
+        speech: Speech,
+    ) -> Outgoing {
         let id = Id::from(number);
         // Not the id: a token is a name of its own, and a server must not take one for the other.
         let token = options.wants_progress.then(|| Id::Str(format!("progress-{number}").into()));
         let target = headers::name_member(method)
             .and_then(|member| params.get(member))
             .and_then(|raw| jsonrpc::string(raw).map(std::borrow::Cow::into_owned));
-        let info = json!({ "name": "midwire-reference-client", "version": env!("CARGO_PKG_VERSION") });
-        let mut stamp = Params::from([
-            (meta::PROTOCOL_VERSION.to_owned(), raw(&VERSION.as_str())),
-            (meta::CLIENT_CAPABILITIES.to_owned(), raw(&options.capabilities)),
-            (meta::CLIENT_INFO.to_owned(), raw(&info)),
-        ]);
+        let mut stamp = Params::new();
+        if speech.era.is_modern() {
+            stamp.insert(meta::PROTOCOL_VERSION.to_owned(), raw(&speech.version));
+            stamp.insert(meta::CLIENT_CAPABILITIES.to_owned(), raw(&options.capabilities));
+            stamp.insert(meta::CLIENT_INFO.to_owned(), raw(&info()));
+            if let Some(level) = options.log_level {
+                stamp.insert(meta::LOG_LEVEL.to_owned(), raw(level.as_str()));
+            }
+        }
         if let Some(Id::Str(token)) = &token {
             stamp.insert(meta::PROGRESS_TOKEN.to_owned(), raw(token));
         }
-        params.insert("_meta".to_owned(), raw(&stamp));
-        let (name, params) = (raw(&method), raw(&params));
-        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{name},\"params\":{params}}}");
-        Outgoing { id, token, method: method.to_owned(), target, body: Bytes::from(body) }
+        if !stamp.is_empty() {
+            params.insert("_meta".to_owned(), raw(&stamp));
+        }
+        let body = request(&id, method, &params);
+        let mirrored = if speech.era.is_modern() { options.mirrored.clone() } else { Vec::new() };
+        Outgoing { id, token, method: method.to_owned(), target, mirrored, speech, body }
+    }
+
+    /// The opening of an older session. Its version stands in the parameters alone.
+    pub(super) fn initialize(number: i64, revision: Era, options: &CallOptions) -> Outgoing {
+        let id = Id::from(number);
+        let params = Params::from([
+            ("protocolVersion".to_owned(), raw(revision.as_str())),
+            ("capabilities".to_owned(), raw(&options.capabilities)),
+            ("clientInfo".to_owned(), raw(&info())),
+        ]);
+        Outgoing {
+            body: request(&id, methods::INITIALIZE, &params),
+            id,
+            token: None,
+            method: methods::INITIALIZE.to_owned(),
+            target: None,
+            mirrored: Vec::new(),
+            speech: Speech { era: revision, version: String::new() },
+        }
     }
 }
 
-/// The cancel signal of stdio.
+fn info() -> serde_json::Value {
+    json!({ "name": NAME, "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn request(id: &Id, method: &str, params: &Params) -> Bytes {
+    let (name, params) = (raw(method), raw(params));
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{name},\"params\":{params}}}"))
+}
+
+/// A notification of the client without parameters.
+pub(super) fn notification(method: &str) -> Bytes {
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":{}}}", raw(method)))
+}
+
+/// The cancel signal, where it is a message.
 pub(super) fn cancelled(id: &Id, reason: &str) -> Bytes {
     let reason = raw(&reason);
     let params = format!("{{\"requestId\":{id},\"reason\":{reason}}}");
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\",\"params\":{params}}}", methods::CANCELLED))
+}
+
+/// The response to a request of the server.
+pub(super) fn reply(asked: &Asked, answers: &Answers) -> Bytes {
+    let Asked { id, method, params } = asked;
+    let prepared = answers.find(None, method, params.as_deref());
+    let result = match (method.as_str(), prepared) {
+        (_, Some(prepared)) => Some(prepared),
+        ("ping", None) => Some(raw(&json!({}))),
+        // Nobody is there to be asked, which is no error.
+        ("elicitation/create", None) => Some(raw(&json!({ "action": "cancel" }))),
+        _ => None,
+    };
+    let end = match result {
+        Some(result) => format!("\"result\":{result}"),
+        None => {
+            let error =
+                json!({ "code": codes::METHOD_NOT_FOUND, "message": "this client does not answer that" });
+            format!("\"error\":{error}")
+        }
+    };
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{end}}}"))
 }
 
 /// A value as raw JSON, for [`Params`]. Texts, JSON values and maps by text always can be; what
@@ -81,24 +193,31 @@ pub(super) enum Read {
     /// Progress under a token.
     Progress { token: Id, progress: Progress },
     /// Any other notification.
-    Other,
+    Notice(Notice),
+    /// A request; older eras only.
+    Asked(Asked),
     /// Not what a server of this revision may send; says why.
     Bad(String),
 }
 
-/// Reads one frame of the server.
-pub(super) fn read(bytes: &[u8]) -> Read {
+/// Reads one frame of a server of this era.
+pub(super) fn read(bytes: &[u8], era: Era) -> Vec<Read> {
+    let bad = |why: String| vec![Read::Bad(why)];
     match jsonrpc::read(bytes) {
-        Frame::Message(envelope) => message(&envelope),
-        Frame::Batch(_) => Read::Bad("a batch, which this revision does not have".to_owned()),
-        Frame::OtherJson => Read::Bad("JSON that is no object".to_owned()),
-        Frame::Blank => Read::Bad("an empty message".to_owned()),
-        Frame::NotUtf8 { at } => Read::Bad(format!("not UTF-8 at byte {at}")),
-        Frame::NotJson { why, at } => Read::Bad(format!("not JSON at byte {at}: {why}")),
+        Frame::Message(envelope) => vec![message(&envelope, era)],
+        // The one revision that has them; there a client must take them.
+        Frame::Batch(items) if era == Era::V2025_03_26 => {
+            items.iter().map(|envelope| message(envelope, era)).collect()
+        }
+        Frame::Batch(_) => bad("a batch, which this revision does not have".to_owned()),
+        Frame::OtherJson => bad("JSON that is no object".to_owned()),
+        Frame::Blank => bad("an empty message".to_owned()),
+        Frame::NotUtf8 { at } => bad(format!("not UTF-8 at byte {at}")),
+        Frame::NotJson { why, at } => bad(format!("not JSON at byte {at}: {why}")),
     }
 }
 
-fn message(envelope: &Envelope<'_>) -> Read {
+fn message(envelope: &Envelope<'_>, era: Era) -> Read {
     if let Some(fault) = envelope.faults.first() {
         return Read::Bad(format!("not a message: {fault:?}"));
     }
@@ -106,7 +225,7 @@ fn message(envelope: &Envelope<'_>) -> Read {
         (Kind::Result, id @ Some(_)) => {
             let outcome = envelope.member("result").map_or_else(
                 || Outcome::Invalid("no result".to_owned()),
-                |result| result_outcome(result.to_owned()),
+                |result| result_outcome(result.to_owned(), era),
             );
             Read::Answer { id, outcome }
         }
@@ -114,17 +233,27 @@ fn message(envelope: &Envelope<'_>) -> Read {
             let error = envelope.member("error");
             Read::Answer { id, outcome: error.map_or_else(no_error, error_outcome) }
         }
-        (Kind::Notification, _) => notification(envelope),
+        (Kind::Notification, _) => notified(envelope),
+        (Kind::Request, Some(id)) if !era.is_modern() => Read::Asked(Asked {
+            id,
+            method: envelope.method().unwrap_or_default().into_owned(),
+            params: envelope.member("params").map(ToOwned::to_owned),
+        }),
         (Kind::Request, _) => Read::Bad("a request, which a server of this revision never sends".to_owned()),
         _ => Read::Bad("neither an answer nor a notification".to_owned()),
     }
 }
 
-/// Judges a result by its `resultType` (RPC-20, RPC-21).
-fn result_outcome(result: Box<RawValue>) -> Outcome {
+/// Judges a result by its `resultType` (RPC-20, RPC-21), which older eras do not have.
+fn result_outcome(result: Box<RawValue>, era: Era) -> Outcome {
+    if !result.get().starts_with('{') {
+        return Outcome::Invalid("the result is no object".to_owned());
+    }
     match jsonrpc::at(&result, &["resultType"]).map(jsonrpc::string) {
+        _ if !era.is_modern() => Outcome::Complete(result),
         Some(Some(kind)) if kind == "complete" => Outcome::Complete(result),
         Some(Some(kind)) if kind == "input_required" => Outcome::InputRequired(result),
+        Some(Some(kind)) if kind == "task" => Outcome::Task(result),
         Some(Some(kind)) => Outcome::Invalid(format!("resultType {kind:?} was not agreed on")),
         Some(None) => Outcome::Invalid("resultType is not a string".to_owned()),
         None => Outcome::Invalid("the result has no resultType".to_owned()),
@@ -148,16 +277,23 @@ fn no_error() -> Outcome {
     Outcome::Invalid("the error lacks an integer code or a message".to_owned())
 }
 
-fn notification(envelope: &Envelope<'_>) -> Read {
-    if envelope.method().as_deref() != Some(methods::PROGRESS) {
-        return Read::Other;
+fn notified(envelope: &Envelope<'_>) -> Read {
+    let method = envelope.method().unwrap_or_default().into_owned();
+    let params = envelope.member("params");
+    let field = |path: &[&str]| params.and_then(|params| jsonrpc::at(params, path));
+    let id = |path: &[&str]| field(path).and_then(|raw| Id::from_raw(raw.get()));
+    if method != methods::PROGRESS {
+        let about = if method == methods::CANCELLED {
+            id(&["requestId"])
+        } else {
+            id(&["_meta", meta::SUBSCRIPTION_ID])
+        };
+        return Read::Notice(Notice { method, params: params.map(ToOwned::to_owned), about });
     }
-    let field = |name: &str| envelope.member("params").and_then(|params| jsonrpc::at(params, &[name]));
-    let number = |name: &str| field(name).and_then(|raw| raw.get().parse::<f64>().ok());
-    let token = field("progressToken").and_then(|raw| Id::from_raw(raw.get()));
-    match (token, number("progress")) {
+    let number = |name: &str| field(&[name]).and_then(|raw| raw.get().parse::<f64>().ok());
+    match (id(&["progressToken"]), number("progress")) {
         (Some(token), Some(value)) => {
-            let message = field("message").and_then(jsonrpc::string).map(std::borrow::Cow::into_owned);
+            let message = field(&["message"]).and_then(jsonrpc::string).map(std::borrow::Cow::into_owned);
             Read::Progress { token, progress: Progress { value, total: number("total"), message } }
         }
         _ => Read::Bad("progress without a token or a number".to_owned()),
@@ -165,71 +301,4 @@ fn notification(envelope: &Envelope<'_>) -> Read {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A frame, told short.
-    fn told(text: &str) -> String {
-        match read(text.as_bytes()) {
-            Read::Answer { id, outcome } => {
-                let id = id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-                let outcome = match outcome {
-                    Outcome::Complete(_) => "complete".to_owned(),
-                    Outcome::InputRequired(_) => "input".to_owned(),
-                    Outcome::Error { code, .. } => format!("error {code}"),
-                    Outcome::Invalid(_) => "invalid".to_owned(),
-                    other => format!("{other:?}"),
-                };
-                format!("{id} {outcome}")
-            }
-            Read::Progress { token, progress } => format!("{token} at {}", progress.value),
-            Read::Other => "other".to_owned(),
-            Read::Bad(_) => "bad".to_owned(),
-        }
-    }
-
-    #[test]
-    fn an_answer_is_judged_by_its_letter() {
-        let cases = [
-            (r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#, "1 complete"),
-            (r#"{"jsonrpc":"2.0","id":"1","result":{"resultType":"input_required"}}"#, "\"1\" input"),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"task"}}"#, "1 invalid"),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":1}}"#, "1 invalid"),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, "1 invalid"),
-            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#, "1 error -32601"),
-            (r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#, "- error -32700"),
-            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"no"}}"#, "1 invalid"),
-            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#, "1 invalid"),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "bad"),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#, "bad"),
-            (r#"{"jsonrpc":"2.0","method":"notifications/message"}"#, "other"),
-            (r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#, "bad"),
-            (
-                r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":0.5}}"#,
-                "7 at 0.5",
-            ),
-            ("[]", "bad"),
-            ("hello", "bad"),
-            ("", "bad"),
-        ];
-        for (text, want) in cases {
-            assert_eq!(told(text), want, "{text}");
-        }
-    }
-
-    #[test]
-    fn each_request_is_stamped_and_big_numbers_pass_unrounded() {
-        let arguments: Box<RawValue> = serde_json::from_str(r#"{"n": 12345678901234567890123}"#).unwrap();
-        let params = Params::from([("name".to_owned(), raw("größe")), ("arguments".to_owned(), arguments)]);
-        let options = CallOptions { wants_progress: true, ..CallOptions::default() };
-        let outgoing = Outgoing::new(3, "tools/call", params, &options);
-        assert_eq!(outgoing.target.as_deref(), Some("größe"));
-        let text = std::str::from_utf8(&outgoing.body).unwrap();
-        assert!(text.contains(r#""arguments":{"n": 12345678901234567890123}"#), "{text}");
-        let body: serde_json::Value = serde_json::from_str(text).unwrap();
-        let meta = &body["params"]["_meta"];
-        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
-        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
-        assert_eq!((&meta["progressToken"], &body["id"]), (&json!("progress-3"), &json!(3)));
-    }
-}
+mod tests;

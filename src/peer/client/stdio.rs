@@ -1,8 +1,7 @@
 //! The client on two pipes, with or without a server process of its own behind them.
 
-use std::collections::HashMap;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use rustix::process::{Pid, Signal as Posix, kill_process};
@@ -13,9 +12,14 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::follow::{Exchange, IN_CAPACITY, Incoming};
+use super::desk::{Desk, Place};
+use super::follow::{Exchange, IN_CAPACITY};
+use super::http::target;
 use super::message::{self, Outgoing, Read};
-use super::{Outcome, PeerError, Reason, ServerExit, follow};
+use super::{PeerError, Reason, ServerExit, follow};
+use crate::machine::cancel::{Side, Signal as CancelSignal, Target, signal};
+use crate::spec::era::Era;
+use crate::spec::transport::Transport;
 use crate::time::Ms;
 use crate::wire::jsonrpc::Id;
 use crate::wire::lines::{LINE_LIMIT_BYTES, Line, LineDecoder};
@@ -32,69 +36,42 @@ const EXIT_WAIT: Ms = Ms(2000);
 /// The pipes to one server.
 #[derive(Debug)]
 pub(super) struct Link {
-    shared: Arc<Shared>,
+    desk: Arc<Desk>,
     to_writer: mpsc::Sender<Bytes>,
+    /// Breaks both pipes at once.
+    cut: CancellationToken,
     child: Option<Child>,
     tracker: TaskTracker,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    table: Mutex<Table>,
-    /// Breaks both pipes at once.
-    cut: CancellationToken,
-}
-
-/// Open calls, by id and by token.
-#[derive(Debug, Default)]
-struct Table {
-    by_id: HashMap<Id, mpsc::Sender<Incoming>>,
-    by_token: HashMap<Id, mpsc::Sender<Incoming>>,
-    strays: u64,
-    is_closed: bool,
-}
-
-impl Shared {
-    /// A poisoned lock is still good: no step can stop midway.
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The place of one call in the table; dropping it makes whatever still comes a stray.
+/// One call on the pipes.
 #[derive(Debug)]
 pub(super) struct Signal {
     id: Id,
-    token: Option<Id>,
-    shared: Arc<Shared>,
+    target: Target,
+    era: Era,
+    cut: CancellationToken,
     to_writer: mpsc::Sender<Bytes>,
-}
-
-impl Drop for Signal {
-    fn drop(&mut self) {
-        let mut table = self.shared.lock();
-        table.by_id.remove(&self.id);
-        if let Some(token) = &self.token {
-            table.by_token.remove(token);
-        }
-    }
+    _place: Place,
 }
 
 impl Signal {
-    /// Tells the server; nothing answers that.
+    /// Tells the server, where it may be told; nothing answers that.
     pub(super) async fn cancel(self, reason: Reason) {
-        let line = message::cancelled(&self.id, reason.as_str());
-        // Where the writer is gone there is no server left to tell.
-        let _ = self.to_writer.send(line).await;
+        if signal(Side::Client, Transport::Stdio, self.era, self.target) == Some(CancelSignal::Notification) {
+            let line = message::cancelled(&self.id, reason.as_str());
+            // Where the writer is gone there is no server left to tell.
+            let _ = self.to_writer.send(line).await;
+        }
     }
 
     pub(super) fn cut(self) {
-        self.shared.cut.cancel();
+        self.cut.cancel();
     }
 }
 
 impl Link {
-    pub(super) fn spawn(command: &[String]) -> Result<Link, PeerError> {
+    pub(super) fn spawn(command: &[String], desk: Arc<Desk>) -> Result<Link, PeerError> {
         let (program, args) = command.split_first().ok_or(PeerError::NoCommand)?;
         let spawn = |source| PeerError::Spawn { command: program.clone(), source };
         let mut command = Command::new(program);
@@ -102,57 +79,52 @@ impl Link {
         let mut child = command.spawn().map_err(spawn)?;
         let pipes = child.stdout.take().zip(child.stdin.take());
         let (reader, writer) = pipes.ok_or_else(|| spawn(std::io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Link::start(reader, writer, Some(child)))
+        Ok(Link::start(reader, writer, Some(child), desk))
     }
 
-    pub(super) fn start<R, W>(reader: R, writer: W, child: Option<Child>) -> Link
+    pub(super) fn start<R, W>(reader: R, writer: W, child: Option<Child>, desk: Arc<Desk>) -> Link
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let shared = Arc::new(Shared::default());
         let (to_writer, lines) = mpsc::channel(OUT_CAPACITY);
-        let tracker = TaskTracker::new();
-        tracker.spawn(write_in(writer, lines, shared.cut.clone()));
-        tracker.spawn(read_out(reader, shared.clone()));
-        Link { shared, to_writer, child, tracker }
+        let (cut, tracker) = (CancellationToken::new(), TaskTracker::new());
+        tracker.spawn(write_in(writer, lines, cut.clone()));
+        // The reader must not keep the writer going once the link has let go of it.
+        let replies = to_writer.downgrade();
+        tracker.spawn(read_out(reader, desk.clone(), replies, cut.clone()));
+        Link { desk, to_writer, cut, child, tracker }
     }
 
     pub(super) async fn open(&self, outgoing: &Outgoing) -> Result<Exchange, PeerError> {
         let (sender, incoming) = mpsc::channel(IN_CAPACITY);
-        {
-            let mut table = self.shared.lock();
-            if table.is_closed {
-                return Err(PeerError::Gone);
-            }
-            table.by_id.insert(outgoing.id.clone(), sender.clone());
-            if let Some(token) = &outgoing.token {
-                table.by_token.insert(token.clone(), sender);
-            }
-        }
+        let place = self.desk.register(outgoing, sender).ok_or(PeerError::Gone)?;
         let signal = Signal {
             id: outgoing.id.clone(),
-            token: outgoing.token.clone(),
-            shared: self.shared.clone(),
+            target: target(&outgoing.method),
+            era: outgoing.speech.era,
+            cut: self.cut.clone(),
             to_writer: self.to_writer.clone(),
+            _place: place,
         };
-        self.to_writer.send(outgoing.body.clone()).await.map_err(|_| PeerError::Gone)?;
+        self.notify(outgoing.body.clone()).await?;
         Ok(Exchange { incoming, signal: follow::Signal::Stdio(signal) })
     }
 
-    pub(super) fn strays(&self) -> u64 {
-        self.shared.lock().strays
+    /// Writes one line to which nothing is owed.
+    pub(super) async fn notify(&self, line: Bytes) -> Result<(), PeerError> {
+        self.to_writer.send(line).await.map_err(|_| PeerError::Gone)
     }
 
     /// Closes the server's input, then ends it with rising force.
     pub(super) async fn close(self) -> Result<Option<ServerExit>, PeerError> {
-        let Link { shared, to_writer, child, tracker } = self;
+        let Link { desk: _, to_writer, cut, child, tracker } = self;
         drop(to_writer);
         let exit = match child {
             None => None,
             Some(child) => Some(wait(child).await?),
         };
-        shared.cut.cancel();
+        cut.cancel();
         tracker.close();
         tracker.wait().await;
         Ok(exit)
@@ -203,55 +175,43 @@ async fn write_in<W: AsyncWrite + Unpin>(
 }
 
 /// Reads lines and hands each to its call, until the server's output ends or it is cut.
-async fn read_out<R: AsyncRead + Unpin>(mut reader: R, shared: Arc<Shared>) {
+async fn read_out<R: AsyncRead + Unpin>(
+    mut reader: R,
+    desk: Arc<Desk>,
+    replies: mpsc::WeakSender<Bytes>,
+    cut: CancellationToken,
+) {
     let mut lines = LineDecoder::new(LINE_LIMIT_BYTES);
     let mut buf = vec![0; READ_BYTES];
     let why = loop {
         let read = tokio::select! {
             read = reader.read(&mut buf) => read,
-            () = shared.cut.cancelled() => break "the connection was dropped".to_owned(),
+            () = cut.cancelled() => break "the connection was dropped".to_owned(),
         };
         match read {
             Ok(0) => break "the server closed its output".to_owned(),
             Ok(len) => {
                 for line in lines.push(buf.get(..len).unwrap_or_default()) {
-                    route(&shared, &line).await;
+                    hear(&line, &desk, &replies).await;
                 }
             }
             Err(error) => break format!("the server's output broke: {error}"),
         }
     };
-    let open: Vec<_> = {
-        let mut table = shared.lock();
-        table.is_closed = true;
-        table.by_token.clear();
-        table.by_id.drain().map(|(_, call)| call).collect()
-    };
-    for call in open {
-        // A call that was given up meanwhile does not listen any more.
-        let _ = call.send(Incoming::End(Outcome::Lost(why.clone()))).await;
-    }
+    desk.close(&why).await;
 }
 
-async fn route(shared: &Shared, line: &Line) {
-    let (call, incoming) = match message::read(&line.body) {
-        Read::Answer { id: Some(id), outcome } => (shared.lock().by_id.remove(&id), Incoming::End(outcome)),
-        Read::Progress { token, progress } => {
-            (shared.lock().by_token.get(&token).cloned(), Incoming::Progress(progress))
-        }
-        Read::Other => return,
-        Read::Answer { id: None, .. } | Read::Bad(_) => {
+async fn hear(line: &Line, desk: &Desk, replies: &mpsc::WeakSender<Bytes>) {
+    for read in message::read(&line.body, desk.speech().era) {
+        if matches!(read, Read::Bad(_)) {
             let head = line.body.get(..LINE_HEAD_BYTES).unwrap_or(&line.body);
             tracing::warn!(line = %String::from_utf8_lossy(head), "the server sent what is no message");
-            shared.lock().strays += 1;
-            return;
         }
-    };
-    let is_taken = match call {
-        Some(call) => call.send(incoming).await.is_ok(),
-        None => false,
-    };
-    if !is_taken {
-        shared.lock().strays += 1;
+        if let Some(owed) = desk.route(read).await
+            && let Some(to_writer) = replies.upgrade()
+        {
+            // Full only while the server does not read; whoever waits for it does so with a limit.
+            let _ = to_writer.send(owed).await;
+        }
     }
 }
