@@ -9,6 +9,7 @@ mod call;
 mod check;
 mod ctl;
 mod ls;
+mod probe;
 mod rules;
 mod serve;
 mod tap;
@@ -72,6 +73,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
         Command::Serve(args) => serve::serve(&args),
         Command::Call(args) => call::call(&args),
         Command::Ctl(args) => ctl::ctl(&args),
+        Command::Probe(args) => probe::probe(&args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What may stand on the command line.
 
+pub(super) mod call;
 pub(super) mod check;
 pub(super) mod steering;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use call::{CallArgs, ProbeArgs};
 use check::CheckArgs;
 use steering::{CtlArgs, ServerSteering};
 
@@ -56,6 +58,8 @@ pub(super) enum Command {
     Call(CallArgs),
     /// Give orders to a running reference server
     Ctl(CtlArgs),
+    /// Look at any server from outside: its era, and the points of its transport
+    Probe(ProbeArgs),
 }
 
 /// How the screen looks.
@@ -288,60 +292,9 @@ pub(super) enum Answers {
     Json,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  midwire call list --url http://127.0.0.1:3000/mcp
-  midwire call slow --arg steps=5 --progress --url http://127.0.0.1:3000/mcp
-  midwire call echo --arg text=hello -- midwire stdio -- midwire serve stdio
-
-Exit codes: 0 an answer, 1 an error, a tool error or no answer, 2 cannot be sent.")]
-pub(super) struct CallArgs {
-    /// `discover`, `list`, or the name of a tool
-    #[arg(value_name = "discover|list|TOOL")]
-    pub(super) what: String,
-    /// The server's URL
-    #[arg(long, value_name = "URL", conflicts_with = "command", required_unless_present = "command")]
-    pub(super) url: Option<String>,
-    /// An argument of the tool; a value that is JSON is sent as such, anything else as a string
-    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
-    pub(super) args: Vec<(String, String)>,
-    /// All arguments of the tool, as a JSON object
-    #[arg(long, value_name = "OBJECT", conflicts_with = "args")]
-    pub(super) arguments: Option<String>,
-    /// Ask for progress and print it
-    #[arg(long)]
-    pub(super) progress: bool,
-    /// Give up after this long without progress
-    #[arg(long, value_name = "MS", default_value_t = 60_000)]
-    pub(super) timeout: u64,
-    /// Give up after this long, whatever comes
-    #[arg(long, value_name = "MS", default_value_t = 300_000)]
-    pub(super) max: u64,
-    /// Cancel, in the way of the transport, after this long
-    #[arg(long, value_name = "MS")]
-    pub(super) cancel_after: Option<u64>,
-    /// Break the connection without a word after this long
-    #[arg(long, value_name = "MS")]
-    pub(super) drop_after: Option<u64>,
-    /// Print the outcome as one JSON object
-    #[arg(long)]
-    pub(super) json: bool,
-    /// The server's command and its arguments, instead of --url
-    #[arg(last = true, value_name = "CMD")]
-    pub(super) command: Vec<String>,
-}
-
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err(format!("{text} is not a number above 0")),
-    }
-}
-
-fn name_and_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("{text} is not NAME=VALUE")),
     }
 }

@@ -6,12 +6,13 @@ use anyhow::Context as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::args::CallArgs;
+use super::args::call::CallArgs;
 use super::{CLEAN, FINDINGS, say};
+use crate::peer::client::era::EraReport;
 use crate::peer::client::{CallOptions, Client, Outcome, Progress, Report};
 use crate::report;
 use crate::time::Ms;
-use crate::wire::jsonrpc;
+use crate::wire::jsonrpc::{self, Id};
 
 /// Makes one call and prints what came of it.
 pub(super) fn call(args: &CallArgs) -> anyhow::Result<u8> {
@@ -40,6 +41,13 @@ async fn run(args: &CallArgs, arguments: &RawValue) -> anyhow::Result<Report> {
         drop_after: args.drop_after.map(Ms),
         ..CallOptions::default()
     };
+    let name = args.url.clone().unwrap_or_else(|| args.command.join(" "));
+    let policy = args.era.for_server(&name, args.url.is_none())?;
+    let era = client.settle(&policy, &options).await?;
+    if era.settled.is_none() {
+        client.close().await?;
+        return Ok(unsettled(era));
+    }
     let report = match args.what.as_str() {
         "discover" => client.discover(&options).await,
         "list" => client.list(None, &options).await,
@@ -51,6 +59,26 @@ async fn run(args: &CallArgs, arguments: &RawValue) -> anyhow::Result<Report> {
         say("the server did not end when its input was closed, and was ended by a signal");
     }
     Ok(report?)
+}
+
+/// Nothing is asked of a server whose era is not known: the question for it is how it went.
+fn unsettled(era: EraReport) -> Report {
+    for step in &era.steps {
+        say(&format!("{}: {}; {}", step.sent, step.came, step.conclusion));
+    }
+    let outcome = era.last.unwrap_or_else(|| Outcome::Lost("the era is not known".to_owned()));
+    Report {
+        id: Id::from(1),
+        outcome: match outcome {
+            Outcome::Complete(_) => Outcome::Invalid("the era of the server is not established".to_owned()),
+            other => other,
+        },
+        status: era.status,
+        progress: 0,
+        rejected: 0,
+        elapsed: Ms(0),
+        faults: Vec::new(),
+    }
 }
 
 fn tell(progress: &Progress) {

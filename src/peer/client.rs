@@ -12,6 +12,9 @@ pub mod era;
 mod follow;
 mod http;
 mod message;
+pub mod probe;
+#[cfg(test)]
+mod scripted;
 mod stdio;
 
 use std::collections::BTreeMap;

@@ -14,9 +14,10 @@ use self::verdict::{Verdict, judge};
 use super::message::{Outgoing, Speech};
 use super::{CallOptions, Client, Link, Outcome, Params, PeerError, Report};
 use crate::spec::era::Era;
-use crate::spec::methods;
 use crate::spec::transport::Transport;
+use crate::spec::{meta, methods};
 use crate::time::Ms;
+use crate::wire::jsonrpc;
 
 /// What a client does where the era of a server is not proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,6 +78,23 @@ pub struct Settled {
     pub speech: Speech,
     /// Its answer to `server/discover` or `initialize`, where there was a good one.
     pub introduction: Option<Box<RawValue>>,
+}
+
+impl Settled {
+    /// The revisions that the server says it speaks.
+    #[must_use]
+    pub fn offered(&self) -> Option<Vec<String>> {
+        let versions = jsonrpc::at(self.introduction.as_ref()?, &["supportedVersions"])?;
+        serde_json::from_str(versions.get()).ok()
+    }
+
+    /// Name and version that the server gives itself.
+    #[must_use]
+    pub fn server_info(&self) -> Option<&RawValue> {
+        let introduction = self.introduction.as_ref()?;
+        let info = jsonrpc::at(introduction, &["_meta", meta::SERVER_INFO]);
+        info.or_else(|| jsonrpc::at(introduction, &["serverInfo"]))
+    }
 }
 
 /// How the era was found out.

@@ -1,10 +1,10 @@
 //! Eras settled on paused time over pipes and over sockets, by servers that say what a table says.
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::*;
+use crate::peer::client::scripted;
 
 fn policy(rule: EraRule) -> EraPolicy {
     EraPolicy { rule, ..EraPolicy::default() }
@@ -197,60 +197,26 @@ fn with(request: &Value, member: &str, value: &Value) -> Value {
     session
 }
 
-/// One HTTP request as a server reads it: its head in lower case, and its body.
-async fn read_request(stream: &mut TcpStream) -> Option<(String, Value)> {
-    let mut text = Vec::new();
-    let mut buf = [0; 4096];
-    loop {
-        let so_far = String::from_utf8_lossy(&text).into_owned();
-        if let Some((head, body)) = so_far.split_once("\r\n\r\n") {
-            let head = head.to_ascii_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            if body.len() == length.map_or(0, |length| length.parse::<usize>().unwrap()) {
-                return Some((head, serde_json::from_str(body).unwrap_or_default()));
-            }
-        }
-        let len = stream.read(&mut buf).await.unwrap_or(0);
-        if len == 0 {
-            return None;
-        }
-        text.extend_from_slice(&buf[..len]);
-    }
-}
-
 /// What an HTTP server answers: a status line with fields, and a body.
 type Answering = fn(&str, &Value) -> (&'static str, String);
 
 /// Settles over HTTP with a server that answers each request as told, and says what it was sent.
-#[expect(clippy::disallowed_methods, reason = "a test lets its server end with the runtime")]
 async fn over_http(policy: &EraPolicy, answering: Answering) -> (EraReport, Vec<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = Client::http(&format!("http://{}/mcp", listener.local_addr().unwrap())).unwrap();
-    let (seen, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let seen = seen.clone();
-            tokio::spawn(async move {
-                while let Some((head, body)) = read_request(&mut stream).await {
-                    let verb = head.split(' ').next().unwrap_or_default().to_owned();
-                    let method = body["method"].as_str().unwrap_or_default();
-                    let session = if head.contains("mcp-session-id: s-1") { " in session" } else { "" };
-                    let said = format!("{verb} {method}");
-                    let _ = seen.send(format!("{}{session}", said.trim_end()));
-                    let (start, body) = answering(&head, &body);
-                    let length = body.len();
-                    let answer = format!("HTTP/1.1 {start}\r\nContent-Length: {length}\r\n\r\n{body}");
-                    stream.write_all(answer.as_bytes()).await.unwrap();
-                }
-            });
-        }
-    });
+    let answering = move |head: &str, body: &Value| {
+        let (start, body) = answering(head, body);
+        (start.to_owned(), body)
+    };
+    let (url, mut requests) = scripted::serve(answering).await;
+    let client = Client::http(&url).unwrap();
     let report = client.settle(policy, &CallOptions::default()).await.unwrap();
     client.close().await.unwrap();
     let mut sent = Vec::new();
-    while let Ok(said) = heard.try_recv() {
-        sent.push(said);
+    while let Ok((head, body)) = requests.try_recv() {
+        let verb = head.split(' ').next().unwrap_or_default();
+        let method = body["method"].as_str().unwrap_or_default();
+        let session = if head.contains("mcp-session-id: s-1") { " in session" } else { "" };
+        let said = format!("{verb} {method}");
+        sent.push(format!("{}{session}", said.trim_end()));
     }
     (report, sent)
 }

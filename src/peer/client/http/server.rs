@@ -13,6 +13,7 @@ use crate::peer::PeerError;
 use crate::peer::client::message::{Outgoing, Speech};
 use crate::spec::era::Era;
 use crate::spec::headers;
+use crate::wire::sse::SseDecoder;
 
 /// Bytes of an answer that are kept where nothing is known of it.
 const RAW_LIMIT_BYTES: usize = 1 << 20;
@@ -41,7 +42,7 @@ struct Session {
 pub(in crate::peer::client) struct RawAnswer {
     pub(in crate::peer::client) status: u16,
     pub(in crate::peer::client) fields: HeaderMap,
-    /// At most 1 MiB; of an event stream the first part.
+    /// At most 1 MiB; of an event stream the first message.
     pub(in crate::peer::client) body: Bytes,
 }
 
@@ -171,12 +172,20 @@ impl Server {
         let (head, mut stream) = answer.into_parts();
         let is_stream = is_stream(&head.headers);
         let mut body = Vec::new();
-        while let Some(frame) = stream.frame().await {
-            let Ok(frame) = frame else { break };
-            body.extend_from_slice(&frame.into_data().unwrap_or_default());
-            // The first events tell what is to be known; a stream may never end.
-            let has_event = is_stream && body.windows(5).any(|part| part == b"data:");
-            if body.len() >= RAW_LIMIT_BYTES || has_event {
+        let mut decoder = SseDecoder::new(RAW_LIMIT_BYTES);
+        while let Some(Ok(frame)) = stream.frame().await {
+            let data = frame.into_data().unwrap_or_default();
+            if is_stream {
+                // The first message tells what is to be known; a stream may never end.
+                let mut messages = decoder.push(&data).into_iter().filter_map(|event| event.data);
+                if let Some(message) = messages.find(|message| !message.is_empty()) {
+                    body.extend_from_slice(&message);
+                    break;
+                }
+            } else {
+                body.extend_from_slice(&data);
+            }
+            if body.len() >= RAW_LIMIT_BYTES {
                 break;
             }
         }
