@@ -215,7 +215,7 @@ Examples:
   midwire stdio -- midwire serve stdio
   midwire serve http --listen 127.0.0.1:3000
 
-Tools: echo, slow, silent, flood, big, fails.")]
+docs/serve.md says what it offers and how it answers.")]
 pub(super) struct ServeArgs {
     /// List the faults that --fault takes, and end
     #[arg(long)]
@@ -253,7 +253,7 @@ pub(super) struct ServerArgs {
     /// Most progress notifications a second for each call, `flood` excepted
     #[arg(long, value_name = "N")]
     pub(super) max_progress: Option<u32>,
-    /// Tools on one page of tools/list
+    /// Items on one page of a list
     #[arg(long, value_name = "N")]
     pub(super) page_size: Option<usize>,
     /// Where effects and their keys are kept; `memory`: nowhere; default: a file in the state folder
@@ -264,6 +264,9 @@ pub(super) struct ServerArgs {
     /// Which revisions of MCP are spoken
     #[arg(long, value_enum, default_value_t = SpokenEra::Modern)]
     pub(super) era: SpokenEra,
+    /// Also offer what the conformance suite of MCP looks for
+    #[arg(long)]
+    pub(super) conformance: bool,
 }
 
 /// Which revisions the reference server speaks.
@@ -290,6 +293,10 @@ pub(super) enum Answers {
     Sse,
     /// Always one JSON body
     Json,
+    /// One JSON body, and a client that leaves does not reach the handler
+    JsonDeaf,
+    /// As auto, and a client that leaves does not reach the handler
+    LegacyStateless,
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -62,6 +62,8 @@ async fn run(transport: &ServeTransport) -> anyhow::Result<()> {
                         Answers::Auto => AnswerMode::Auto,
                         Answers::Sse => AnswerMode::Sse,
                         Answers::Json => AnswerMode::Json,
+                        Answers::JsonDeaf => AnswerMode::JsonDeaf,
+                        Answers::LegacyStateless => AnswerMode::LegacyStateless,
                     },
                     keep_alive: Ms(*keep_alive_ms),
                     allowed_origins: allow_origin.clone(),
@@ -106,6 +108,7 @@ fn options(args: &ServerArgs) -> ServerOptions {
             SpokenEra::LenientLegacy => ServerEra::LenientLegacy,
             SpokenEra::SilentLegacy => ServerEra::SilentLegacy,
         },
+        conformance: args.conformance,
         ..ServerOptions::default()
     }
 }

@@ -7,16 +7,23 @@
 mod caller;
 mod calls;
 mod catalogue;
+mod completion;
+mod conformance;
 mod core;
 mod discover;
 mod http;
+mod hub;
 mod legacy;
+mod listen;
 mod message;
 mod methods;
+mod prompts;
 mod questions;
+mod resources;
 mod sealed;
 mod shop;
 mod stdio;
+mod store;
 mod tools;
 #[cfg(test)]
 mod wire;
@@ -98,7 +105,7 @@ pub struct ServerOptions {
     pub keep_alive: Ms,
     /// Most progress notifications a second for each request, `flood` excepted; `None`: no limit.
     pub max_progress_per_s: Option<u32>,
-    /// Tools on one page of `tools/list`; `None`: all on one page.
+    /// Items on one page of a list; `None`: all on one page.
     pub page_size: Option<usize>,
     /// Origins that browsers may call from, compared exactly. A request without `Origin` is none
     /// of a browser and passes.

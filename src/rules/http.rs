@@ -1,6 +1,5 @@
 //! Streamable HTTP: mirrored headers, statuses, bodies (HTTP-01..31).
 
-pub(in crate::rules) mod annotations;
 mod answers;
 mod bodies;
 mod mirror;

@@ -50,6 +50,28 @@ pub const DISCOVER: &str = "server/discover";
 pub const TOOLS_CALL: &str = "tools/call";
 /// Lists the tools.
 pub const TOOLS_LIST: &str = "tools/list";
+/// Lists the resources.
+pub const RESOURCES_LIST: &str = "resources/list";
+/// Lists the templates of resources.
+pub const TEMPLATES_LIST: &str = "resources/templates/list";
+/// Reads a resource.
+pub const RESOURCES_READ: &str = "resources/read";
+/// Lists the prompts.
+pub const PROMPTS_LIST: &str = "prompts/list";
+/// Makes the messages of a prompt.
+pub const PROMPTS_GET: &str = "prompts/get";
+/// Asks what an argument may be.
+pub const COMPLETE: &str = "completion/complete";
+/// The list of tools is another one.
+pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// The list of prompts is another one.
+pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+/// The list of resources is another one.
+pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+/// A resource is another one.
+pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+/// The modern era's Tasks extension: a task has come to another state.
+pub const TASKS: &str = "notifications/tasks";
 /// The modern era's subscription.
 pub const LISTEN: &str = "subscriptions/listen";
 /// First message of a subscription.
@@ -68,12 +90,6 @@ pub const PING: &str = "ping";
 pub const SUBSCRIBE: &str = "resources/subscribe";
 /// Legacy: asks for no more of them.
 pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
-/// A resource has changed.
-pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
-/// Reads a resource.
-pub const RESOURCES_READ: &str = "resources/read";
-/// Fills in a prompt.
-pub const PROMPTS_GET: &str = "prompts/get";
 /// Ends the handshake of a legacy session.
 pub const INITIALIZED: &str = "notifications/initialized";
 

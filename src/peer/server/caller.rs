@@ -9,6 +9,7 @@ use super::message::{Refusal, Request, VERSION};
 use super::questions::Questions;
 use crate::spec::era::Era;
 use crate::spec::logging::Level;
+use crate::spec::transport::Transport;
 use crate::spec::{codes, meta, methods};
 use crate::wire::jsonrpc::{self, Id};
 
@@ -31,6 +32,8 @@ pub(super) struct Caller {
     /// On whose behalf, as the transport knows it: the value of `Authorization`, or the legacy
     /// session; `None`: nobody in particular.
     pub(super) principal: Option<String>,
+    /// How the client is joined to the server.
+    pub(super) transport: Transport,
     /// The client's end of the connection; `None` on pipes.
     pub(super) peer: Option<SocketAddr>,
     /// How the client is asked something while its request runs; `None`: only by an answer that
@@ -42,7 +45,7 @@ pub(super) struct Caller {
 
 impl Caller {
     /// The caller of a modern request, from its `_meta` (MET-01, MET-02, MET-11).
-    pub(super) fn modern(request: &Request) -> Result<Caller, Refusal> {
+    pub(super) fn modern(request: &Request, transport: Transport) -> Result<Caller, Refusal> {
         let refuse = |text: &str| Refusal::new(Some(&request.id), codes::INVALID_PARAMS, text);
         let Some(version) = request.string_at(&["_meta", meta::PROTOCOL_VERSION]) else {
             if request.method == methods::INITIALIZE {
@@ -72,6 +75,7 @@ impl Caller {
             log_level,
             token,
             principal: None,
+            transport,
             peer: None,
             questions: None,
             comes_back: false,

@@ -7,6 +7,7 @@
 mod asking;
 mod context;
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -15,12 +16,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub(super) use self::asking::Question;
 pub(super) use self::context::Context;
 use super::caller::Caller;
+use super::hub::Hub;
 use super::message::{self, Refusal, Request};
 use super::methods::Method;
 use super::sealed::Seal;
 use super::shop::Shop;
+use super::store::Store;
 use super::{ServerOptions, SharedCore, legacy};
 use crate::event::telemetry::Stage;
 use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
@@ -43,6 +47,12 @@ pub(super) struct Core {
     pub(super) shop: Shop,
     /// The streams of the oldest one.
     pub(super) links: legacy::Links,
+    /// Fires when the server ends: what never ends by itself does so now.
+    pub(super) ending: CancellationToken,
+    /// Those who listen for changes.
+    pub(super) hub: Arc<Hub>,
+    /// What clients may change.
+    pub(super) store: Store,
 }
 
 /// A request that was accepted, as its handler and its transport share it.
@@ -50,15 +60,18 @@ pub(super) struct Core {
 pub(super) struct Live {
     pub(super) id: Id,
     pub(super) token: Option<Id>,
+    /// It is answered with a stream of changes, and with a response only in the end.
+    pub(super) is_subscription: bool,
     cancel: CancellationToken,
     record: Mutex<ServerRequest>,
     teller: Teller,
 }
 
 impl Live {
-    fn new(id: Id, token: Option<Id>, teller: Teller) -> Arc<Live> {
+    fn new(id: Id, token: Option<Id>, method: Method, teller: Teller) -> Arc<Live> {
         let record = Mutex::new(ServerRequest::new(token.is_some()));
-        Arc::new(Live { id, token, cancel: CancellationToken::new(), record, teller })
+        let is_subscription = method == Method::Listen;
+        Arc::new(Live { id, token, is_subscription, cancel: CancellationToken::new(), record, teller })
     }
 
     /// The client's cancel signal came: from here on nothing of this request leaves.
@@ -131,13 +144,22 @@ pub(super) enum Ended {
     NeedsInput(Map<String, Value>),
     /// The work goes on without the request: the result with the handle of its task.
     Task(Map<String, Value>),
+    /// A subscription ends as the server wants it: the response, and a notification after it.
+    Closed { result: Bytes, also: Option<Bytes> },
+    /// A subscription cannot be told everything any more: it ends without a response, which its
+    /// client sees.
+    Lost,
 }
+
+/// A handler that runs.
+pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
 /// What a handler gives back.
 pub(super) type Answer = Result<Map<String, Value>, Ended>;
 
 impl Core {
     pub(super) fn new(options: ServerOptions) -> SharedCore {
+        let hub = Arc::new(Hub::default());
         Arc::new(Core {
             shop: Shop::new(&options),
             options,
@@ -146,6 +168,9 @@ impl Core {
             seal: Seal::new(),
             sessions: legacy::Sessions::default(),
             links: legacy::Links::default(),
+            ending: CancellationToken::new(),
+            store: Store::new(hub.clone()),
+            hub,
         })
     }
 
@@ -161,7 +186,7 @@ impl Core {
         let method = Method::of(&request, caller.era)?;
         let telemetry = self.options.telemetry.as_ref();
         let teller = telemetry.map(|telemetry| telemetry.about(&request.id, caller.peer));
-        let live = Live::new(request.id.clone(), caller.token.clone(), teller.unwrap_or_default());
+        let live = Live::new(request.id.clone(), caller.token.clone(), method, teller.unwrap_or_default());
         let request = Arc::new(request);
         let ctx = Context::new(self.clone(), request.clone(), caller, live.clone(), sink);
         Ok((live, run(method, request, ctx)))
@@ -173,17 +198,27 @@ async fn run(method: Method, request: Arc<Request>, mut ctx: Context) {
     let answer = method.run(&request, &mut ctx).await;
     let era = ctx.caller().era;
     let answer = legacy::shape::answer(era, &request, answer);
+    let mut also = None;
     let (body, status) = match answer {
         Ok(result) | Err(Ended::NeedsInput(result) | Ended::Task(result)) => {
             (message::result(&request.id, result, era), 200)
         }
         Err(Ended::Failed(text)) => (message::result(&request.id, tool_error(&text), era), 200),
         Err(Ended::Refused(refusal)) => (refusal.to_bytes(), refusal.status),
+        Err(Ended::Closed { result, also: notification }) => {
+            also = notification;
+            (result, 200)
+        }
+        Err(Ended::Lost) => return ctx.lose().await,
         Err(Ended::Cancelled) => return,
     };
     ctx.tell(Stage::Done);
     // Cancelled, or the transport is gone: there is nobody left to tell.
-    let _ = ctx.send(body, Some(status)).await;
+    if ctx.send(body, Some(status)).await.is_ok()
+        && let Some(also) = also
+    {
+        ctx.send_apart(also).await;
+    }
 }
 
 fn tool_error(text: &str) -> Map<String, Value> {

@@ -20,5 +20,11 @@ pub(super) fn discover() -> Map<String, Value> {
 
 /// What the server offers.
 pub(super) fn capabilities() -> Value {
-    json!({ "tools": {} })
+    json!({
+        "tools": { "listChanged": true },
+        "resources": { "listChanged": true, "subscribe": true },
+        "prompts": { "listChanged": true },
+        "completions": {},
+        "logging": {},
+    })
 }

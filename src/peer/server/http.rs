@@ -8,6 +8,7 @@ mod head;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::pin;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -16,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request as HttpRequest, Response as HttpResponse, header};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -23,10 +25,12 @@ use tokio_util::task::TaskTracker;
 
 use self::answer::{Answer, Hangup};
 use super::caller::Caller;
+use super::core::Core;
 use super::legacy::{exchange, oldest};
-use super::message::{self, Message, Refusal};
-use super::{ENDPOINT, OUT_CAPACITY, SharedCore, WIND_DOWN};
-use crate::spec::codes;
+use super::message::{self, Message, Refusal, Request};
+use super::{AnswerMode, DRAIN, ENDPOINT, OUT_CAPACITY, SharedCore, WIND_DOWN, tools};
+use crate::spec::transport::Transport;
+use crate::spec::{codes, methods};
 use crate::time::Ms;
 
 /// Largest request body (reliability.md section 11).
@@ -59,6 +63,7 @@ pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: Cance
             }
         }
     }
+    core.ending.cancel();
     connections.close();
     core.handlers.close();
     let ended = async {
@@ -83,12 +88,17 @@ async fn connection(
         async move { Ok::<_, Infallible>(respond(core, request, Some(peer)).await) }
     });
     let builder = auto::Builder::new(Tracked(connections));
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::select! {
-        ended = connection => if let Err(error) = ended {
-            tracing::debug!(error, "connection ended");
-        },
-        () = cancel.cancelled() => {}
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = cancel.cancelled() => {
+            // Subscriptions say their last word, and what is nearly done is done.
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(DRAIN.into(), connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(error, "connection ended");
     }
 }
 
@@ -149,8 +159,11 @@ where
         }
         Err(refusal) => return answer::refusal(&refusal),
     };
-    let checked = Caller::modern(&request).and_then(|caller| {
+    let checked = Caller::modern(&request, Transport::Http).and_then(|caller| {
         head::check_mirrored(&head.headers, &request, &caller)?;
+        if let Some(tool) = called_tool(&core, &request) {
+            head::check_params(&head.headers, &request, &tool)?;
+        }
         request.check_version(&caller)?;
         Ok(Caller { principal: head::principal(&head.headers), peer, ..caller })
     });
@@ -160,9 +173,16 @@ where
         Ok(started) => started,
         Err(refusal) => return answer::refusal(&refusal),
     };
-    let hangup = Hangup::new(&live, core.options.mode);
+    let mode = if live.is_subscription { AnswerMode::Auto } else { core.options.mode };
+    let hangup = Hangup::new(&live, mode);
     core.handlers.spawn(handler);
-    answer::answer(core.options.mode, core.options.keep_alive, messages, hangup).await
+    answer::answer(mode, core.options.keep_alive, messages, hangup).await
+}
+
+/// The entry in `tools/list` of the tool that is called.
+fn called_tool(core: &Core, request: &Request) -> Option<Value> {
+    let name = request.string_at(&["name"]).filter(|_| request.method == methods::TOOLS_CALL)?;
+    tools::definition(core, &name)
 }
 
 /// One exchange of the oldest revision, whose stream and whose messages have paths of their own.

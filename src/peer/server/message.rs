@@ -146,6 +146,33 @@ pub(super) fn notification(method: &str, params: &Value) -> Bytes {
     Bytes::from(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string())
 }
 
+/// A notification without parameters.
+pub(super) fn bare(method: &str) -> Bytes {
+    Bytes::from(json!({ "jsonrpc": "2.0", "method": method }).to_string())
+}
+
+/// A notification of a subscription, with the id of its listen request as it was sent (SUB-03).
+pub(super) fn tagged(method: &str, params: Map<String, Value>, subscription: &Id) -> Bytes {
+    let meta = format!("\"_meta\":{{\"{}\":{subscription}}}", meta::SUBSCRIPTION_ID);
+    let members: String =
+        params.into_iter().map(|(name, value)| format!("{}:{value},", json!(name))).collect();
+    let params = format!("{{{members}{meta}}}");
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":{},\"params\":{params}}}", json!(method)))
+}
+
+/// The closing result of a subscription (SUB-13).
+pub(super) fn closing(id: &Id) -> Bytes {
+    let meta = format!("{{\"{}\":{id},\"{}\":{}}}", meta::SUBSCRIPTION_ID, meta::SERVER_INFO, server_info());
+    let result = format!("{{\"resultType\":\"complete\",\"_meta\":{meta}}}");
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"))
+}
+
+/// The server ends a subscription, on pipes (CAN-07).
+pub(super) fn cancelled(id: &Id) -> Bytes {
+    let params = format!("{{\"requestId\":{id},\"reason\":\"the server ends this subscription\"}}");
+    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\",\"params\":{params}}}", methods::CANCELLED))
+}
+
 /// A request of the server; the legacy eras only.
 pub(super) fn request(id: &Id, method: &str, params: &Value) -> Bytes {
     let method = Value::from(method);
@@ -267,15 +294,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::spec::transport::Transport;
 
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
 
     /// How a frame is refused: id, code, status; `None`: it is not.
     fn refused(text: &str) -> Option<(Option<String>, i64, u16)> {
         let refusal = match read(text.as_bytes()) {
-            Ok(Message::Request(request)) => {
-                Caller::modern(&request).and_then(|caller| request.check_version(&caller)).err()?
-            }
+            Ok(Message::Request(request)) => Caller::modern(&request, Transport::Stdio)
+                .and_then(|caller| request.check_version(&caller))
+                .err()?,
             Ok(_) => return None,
             Err(refusal) => refusal,
         };
@@ -325,7 +353,7 @@ mod tests {
         let text =
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
         let Ok(Message::Request(request)) = read(text.as_bytes()) else { panic!("a request") };
-        let refusal = Caller::modern(&request).unwrap_err();
+        let refusal = Caller::modern(&request, Transport::Stdio).unwrap_err();
         let expected = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"data":{"requested":"2025-11-25","supported":["2026-07-28"]},"message":"this server speaks 2026-07-28 only"}}"#;
         assert_eq!(refusal.to_bytes(), expected);
     }
@@ -335,7 +363,7 @@ mod tests {
         #[test]
         fn any_frame_gets_a_message_or_a_refusal(frame in hostile()) {
             let judged = read(&frame).and_then(|message| match message {
-                Message::Request(request) => Caller::modern(&request).and_then(|caller| request.check_version(&caller)),
+                Message::Request(request) => Caller::modern(&request, Transport::Stdio).and_then(|caller| request.check_version(&caller)),
                 Message::Notification(_) | Message::Response(_) => Ok(()),
             });
             if let Err(refusal) = judged {

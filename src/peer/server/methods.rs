@@ -2,7 +2,7 @@
 
 use super::core::{Answer, Context};
 use super::message::{Refusal, Request};
-use super::{catalogue, discover, tools};
+use super::{completion, discover, listen, prompts, resources, tools};
 use crate::spec::era::Era;
 use crate::spec::{codes, methods};
 
@@ -12,13 +12,27 @@ pub(super) enum Method {
     Discover,
     ToolsList,
     ToolsCall,
+    ResourcesList,
+    TemplatesList,
+    ResourcesRead,
+    PromptsList,
+    PromptsGet,
+    Complete,
+    Listen,
 }
 
 impl Method {
-    const ALL: [(&str, Method); 3] = [
+    const ALL: [(&str, Method); 10] = [
         (methods::DISCOVER, Method::Discover),
         (methods::TOOLS_LIST, Method::ToolsList),
         (methods::TOOLS_CALL, Method::ToolsCall),
+        (methods::RESOURCES_LIST, Method::ResourcesList),
+        (methods::TEMPLATES_LIST, Method::TemplatesList),
+        (methods::RESOURCES_READ, Method::ResourcesRead),
+        (methods::PROMPTS_LIST, Method::PromptsList),
+        (methods::PROMPTS_GET, Method::PromptsGet),
+        (methods::COMPLETE, Method::Complete),
+        (methods::LISTEN, Method::Listen),
     ];
 
     /// The method of a request in its era.
@@ -35,8 +49,15 @@ impl Method {
     pub(super) async fn run(self, request: &Request, ctx: &mut Context) -> Answer {
         match self {
             Method::Discover => Ok(discover::discover()),
-            Method::ToolsList => catalogue::page(request, ctx, "tools", tools::definitions()),
+            Method::ToolsList => tools::list(request, ctx),
             Method::ToolsCall => tools::call(request, ctx).await,
+            Method::ResourcesList => resources::list(request, ctx),
+            Method::TemplatesList => resources::templates(request, ctx),
+            Method::ResourcesRead => resources::read(request, ctx).await,
+            Method::PromptsList => prompts::list(request, ctx),
+            Method::PromptsGet => prompts::get(request, ctx).await,
+            Method::Complete => completion::complete(request, ctx),
+            Method::Listen => listen::listen(request, ctx).await,
         }
     }
 }

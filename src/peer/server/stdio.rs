@@ -10,6 +10,7 @@ use super::core::Outgoing;
 use super::legacy::pipe::Pipe;
 use super::message::{self, Incoming, Message, Refusal, Request};
 use super::{DRAIN, OUT_CAPACITY, PeerError, SharedCore, WIND_DOWN};
+use crate::spec::transport::Transport;
 use crate::spec::{codes, methods};
 use crate::wire::lines::{LINE_LIMIT_BYTES, Line, LineDecoder};
 
@@ -111,7 +112,7 @@ impl Session {
     }
 
     fn request(&self, request: Request) -> Result<(), Refusal> {
-        let caller = Caller::modern(&request)?;
+        let caller = Caller::modern(&request, Transport::Stdio)?;
         request.check_version(&caller)?;
         if let Some(objection) = self.table.objection(&request.id, caller.token.as_ref()) {
             return Err(Refusal::new(Some(&request.id), codes::INVALID_REQUEST, objection));
@@ -128,6 +129,8 @@ impl Session {
         let Session { core, table, legacy, to_writer } = self;
         drop((legacy, to_writer));
         core.handlers.close();
+        // Subscriptions say their last word now.
+        core.ending.cancel();
         if is_input_over && tokio::time::timeout(DRAIN.into(), core.handlers.wait()).await.is_ok() {
             return;
         }

@@ -1,62 +1,77 @@
 //! The tools: each shows one thing that can happen to a call. A file holds a group of them.
 
 mod asking;
+mod changing;
 mod drafts;
 mod effects;
 mod orders;
 mod plain;
-
-use std::pin::Pin;
+mod speaking;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::core::{Answer, Context, Ended, object};
+pub(super) use self::speaking::WAV;
+use super::catalogue::page;
+use super::conformance;
+use super::core::{Answer, Context, Core, Ended, Running, object};
 use super::message::{Refusal, Request};
+use super::store::Extra;
 use crate::wire::jsonrpc::Id;
-
-/// A call that runs.
-type Running<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
 /// A tool.
 #[derive(Debug, Clone, Copy)]
-struct Tool {
-    name: &'static str,
-    description: &'static str,
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) description: &'static str,
     /// What else stands in its entry in `tools/list`: `inputSchema` and, where there are, more.
-    entry: fn() -> Value,
+    pub(super) entry: fn() -> Value,
     /// Runs it to its result; ends early when the client gives up.
-    run: for<'a> fn(&'a Request, &'a mut Context) -> Running<'a>,
+    pub(super) run: for<'a> fn(&'a Request, &'a mut Context) -> Running<'a>,
 }
 
-/// The groups, in the order of `tools/list`.
-const GROUPS: [&[Tool]; 5] = [plain::TOOLS, asking::TOOLS, orders::TOOLS, effects::TOOLS, drafts::TOOLS];
+/// The groups that are always there, in the order of `tools/list`.
+const GROUPS: [&[Tool]; 7] = [
+    plain::TOOLS,
+    asking::TOOLS,
+    speaking::TOOLS,
+    changing::TOOLS,
+    orders::TOOLS,
+    effects::TOOLS,
+    drafts::TOOLS,
+];
 
-fn all() -> impl Iterator<Item = &'static Tool> {
-    GROUPS.into_iter().flatten()
+/// The tools that there are now, in order.
+fn all(core: &Core) -> impl Iterator<Item = &'static Tool> {
+    let extra = if core.store.has(Extra::Tool) { changing::EXTRA } else { &[] };
+    let of_suite: &[_] = if core.options.conformance { &conformance::GROUPS } else { &[] };
+    GROUPS.into_iter().chain([extra]).chain(of_suite.iter().copied()).flatten()
 }
 
-/// The entries of `tools/list`, in an order that never changes (TOOL-04).
-pub(super) fn definitions() -> Vec<Value> {
-    let entry = |tool: &Tool| {
-        let mut entry = object((tool.entry)());
-        entry.insert("name".to_owned(), json!(tool.name));
-        entry.insert("description".to_owned(), json!(tool.description));
+impl Tool {
+    /// Its entry in `tools/list`.
+    fn definition(&self) -> Value {
+        let mut entry = object((self.entry)());
+        entry.insert("name".to_owned(), json!(self.name));
+        entry.insert("description".to_owned(), json!(self.description));
         Value::Object(entry)
-    };
-    all().map(entry).collect()
+    }
 }
 
-/// Their names, in that order.
-#[cfg(test)]
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    all().map(|tool| tool.name)
+/// `tools/list`, in an order that never changes (TOOL-04).
+pub(super) fn list(request: &Request, ctx: &Context) -> Answer {
+    page(request, ctx, "tools", all(ctx.core()).map(Tool::definition).collect())
+}
+
+/// The entry of the tool of a name.
+pub(super) fn definition(core: &Core, name: &str) -> Option<Value> {
+    all(core).find(|tool| tool.name == name).map(Tool::definition)
 }
 
 /// `tools/call`.
 pub(super) async fn call(request: &Request, ctx: &mut Context) -> Answer {
     let name = request.string_at(&["name"]).unwrap_or_default();
-    let Some(tool) = all().find(|tool| tool.name == name) else {
+    let Some(tool) = all(ctx.core()).find(|tool| tool.name == name) else {
         // TOOL-14: a protocol error, not a tool error.
         let text = format!("no tool {name:?}; tools/list names them");
         return Err(Ended::Refused(Refusal::params(&request.id, text)));
@@ -65,7 +80,7 @@ pub(super) async fn call(request: &Request, ctx: &mut Context) -> Answer {
 }
 
 /// The entry of a tool that changes nothing and takes these properties.
-fn reads(properties: &Value) -> Value {
+pub(super) fn reads(properties: &Value) -> Value {
     json!({
         "inputSchema": { "type": "object", "properties": properties },
         "annotations": { "readOnlyHint": true },
@@ -112,7 +127,8 @@ fn text_schema(what: &str) -> Value {
     json!({ "type": "string", "description": what })
 }
 
-fn text_result(text: &str) -> Map<String, Value> {
+/// A result with one text.
+pub(super) fn text_result(text: &str) -> Map<String, Value> {
     object(json!({ "content": [{ "type": "text", "text": text }] }))
 }
 

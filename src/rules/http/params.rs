@@ -1,6 +1,5 @@
 //! Header fields that mirror arguments, as a tool's definition wants them (HTTP-25..28, HTTP-30).
 
-use super::annotations::{Annotations, Param};
 use super::mirror::{Mirror, encodable, mirror, param};
 use super::posted;
 use crate::model::{Definition, Exchange};
@@ -8,6 +7,7 @@ use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::{Draft, Out};
+use crate::spec::annotations::{Annotations, Param};
 use crate::spec::headers;
 use crate::wire::json::{Kind, Value};
 

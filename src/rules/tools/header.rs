@@ -6,8 +6,8 @@ use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
-use crate::rules::http::annotations::Annotations;
 use crate::rules::listing::{items, say};
+use crate::spec::annotations::Annotations;
 
 /// Words of a name that tell of a secret.
 const SECRETS: [&str; 10] = [

@@ -30,57 +30,92 @@ const UNREADABLE: &str = "unreadable";
 impl Context {
     /// Asks the client, and gives its answers by key: what a client answers to an elicitation, a
     /// sampling or a roots request. Only kinds that this very request declares can be asked for
-    /// (MRT-04).
+    /// (MRT-04). An answer that has not the shape of its kind is asked for again.
     pub(in crate::peer::server) async fn ask(
         &mut self,
         questions: &[Question<'_>],
     ) -> Result<Map<String, Value>, Ended> {
-        let era = self.caller.era;
-        if !era.is_modern()
-            && let Some((_, method, _)) =
-                questions.iter().find(|(_, method, _)| methods::Method::find(method, era).is_none())
-        {
-            return Err(Ended::Failed(format!("revision {} has no {method}", era.as_str())));
-        }
-        let missing: Vec<Vec<&str>> = questions
-            .iter()
-            .filter_map(|(_, method, params)| missing_for(&self.caller, method, params))
-            .collect();
-        if !missing.is_empty() {
-            return Err(Ended::Refused(missing_capabilities(&self.request.id, &missing)));
-        }
+        self.check_declared(questions)?;
         if self.caller.questions.is_some() {
-            self.ask_now(questions).await
-        } else {
-            self.ask_by_answer(questions)
+            return self.ask_now(questions).await;
         }
-    }
-
-    /// What this request has been answered so far, in its earlier rounds and in this one.
-    pub(in crate::peer::server) fn answers(&self) -> Result<Map<String, Value>, Ended> {
-        let refuse = |text: &str| Ended::Refused(Refusal::params(&self.request.id, text));
-        let came = match self.request.at(&["inputResponses"]) {
-            None => Map::new(),
-            Some(_) => self
-                .request
-                .object_at(&["inputResponses"])
-                .ok_or_else(|| refuse("inputResponses is an object of answers by key"))?,
-        };
-        if self.request.at(&["requestState"]).is_none() {
-            let is_first = came.is_empty();
-            return if is_first { Ok(came) } else { Err(refuse("inputResponses without the requestState")) };
+        let state = self.state()?;
+        let came = if state.is_some() { self.came()? } else { Map::new() };
+        if state.is_none() && self.request.at(&["inputResponses"]).is_some() {
+            return Err(self.refuse("inputResponses without the requestState that was given out"));
         }
-        let state = self.request.string_at(&["requestState"]);
-        let state = state.and_then(|text| self.core.seal.open(&text));
-        let state = state.filter(|state| self.is_of_this(state));
-        let state =
-            state.ok_or_else(|| refuse("requestState is not one that was given out for this request"))?;
+        let state = state.unwrap_or_default();
         let mut answers = state["answers"].as_object().cloned().unwrap_or_default();
         // MRT-10: what was not asked is not looked at.
-        answers.extend(came.into_iter().filter(|(key, _)| {
-            state["asked"].as_array().is_some_and(|asked| asked.iter().any(|one| one == key))
-        }));
-        Ok(answers)
+        let is_asked =
+            |key: &str| state["asked"].as_array().is_some_and(|asked| asked.iter().any(|one| one == key));
+        answers.extend(came.into_iter().filter(|(key, _)| is_asked(key)));
+        let open = open(questions, &answers);
+        if open.is_empty() {
+            return Ok(answers);
+        }
+        answers.retain(|key, _| open.iter().all(|(open, ..)| open != key));
+        let asked: Vec<&str> = open.iter().map(|(key, ..)| *key).collect();
+        let until = self.core.clock.now().0 + STATE_LIFE.0;
+        let state = json!({ "of": self.intent(), "asked": asked, "answers": answers, "until": until });
+        let state = self.core.seal.close(&state);
+        Err(needs_input(&open, Some(&state)))
+    }
+
+    /// Asks in a single round that carries no state: whatever answers come are taken.
+    pub(in crate::peer::server) async fn ask_lightly(
+        &mut self,
+        questions: &[Question<'_>],
+    ) -> Result<Map<String, Value>, Ended> {
+        self.check_declared(questions)?;
+        if self.caller.questions.is_some() {
+            return self.ask_now(questions).await;
+        }
+        let answers = self.came()?;
+        let open = open(questions, &answers);
+        if open.is_empty() { Ok(answers) } else { Err(needs_input(&open, None)) }
+    }
+
+    /// Refuses to ask what there is not in this client's era, or what it does not declare.
+    fn check_declared(&self, questions: &[Question<'_>]) -> Result<(), Ended> {
+        let era = self.caller.era;
+        let is_unknown =
+            |(_, method, _): &&Question<'_>| !era.is_modern() && methods::Method::find(method, era).is_none();
+        if let Some((_, method, _)) = questions.iter().find(is_unknown) {
+            return Err(Ended::Failed(format!("revision {} has no {method}", era.as_str())));
+        }
+        let missing =
+            questions.iter().filter_map(|(_, method, params)| missing_for(&self.caller, method, params));
+        let missing: Vec<Vec<&str>> = missing.collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Ended::Refused(missing_capabilities(&self.request.id, &missing)))
+    }
+
+    fn refuse(&self, text: &str) -> Ended {
+        Ended::Refused(Refusal::params(&self.request.id, text))
+    }
+
+    /// The answers that came with this request.
+    fn came(&self) -> Result<Map<String, Value>, Ended> {
+        if self.request.at(&["inputResponses"]).is_none() {
+            return Ok(Map::new());
+        }
+        let came = self.request.object_at(&["inputResponses"]);
+        came.ok_or_else(|| self.refuse("inputResponses is an object of answers by key"))
+    }
+
+    /// The state that this server gave out for this request in the round before; `None`: there was
+    /// no round before.
+    fn state(&self) -> Result<Option<Value>, Ended> {
+        if self.request.at(&["requestState"]).is_none() {
+            return Ok(None);
+        }
+        let text = self.request.string_at(&["requestState"]);
+        let state = text.and_then(|text| self.core.seal.open(&text)).filter(|state| self.is_of_this(state));
+        let refuse = || self.refuse("requestState is not one that was given out for this request");
+        state.map(Some).ok_or_else(refuse)
     }
 
     /// The state belongs to this request: same method, same parameters, same principal, in time.
@@ -106,31 +141,6 @@ impl Context {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn ask_by_answer(&self, questions: &[Question<'_>]) -> Result<Map<String, Value>, Ended> {
-        let answers = self.answers()?;
-        let open: Vec<&Question<'_>> =
-            questions.iter().filter(|(key, ..)| !answers.contains_key(*key)).collect();
-        if open.is_empty() {
-            return Ok(answers);
-        }
-        let asked: Vec<&str> = open.iter().map(|(key, ..)| *key).collect();
-        let state = json!({
-            "of": self.intent(),
-            "asked": asked,
-            "answers": answers,
-            "until": self.core.clock.now().0 + STATE_LIFE.0,
-        });
-        let requests: Map<String, Value> = open
-            .iter()
-            .map(|(key, method, params)| ((*key).to_owned(), json!({ "method": method, "params": params })))
-            .collect();
-        Err(Ended::NeedsInput(super::object(json!({
-            "resultType": "input_required",
-            "inputRequests": requests,
-            "requestState": self.core.seal.close(&state),
-        }))))
-    }
-
     /// Asks one after the other, on the stream of this request.
     async fn ask_now(&mut self, questions: &[Question<'_>]) -> Result<Map<String, Value>, Ended> {
         let Some(asker) = self.caller.questions.clone() else { return Err(Ended::Cancelled) };
@@ -154,6 +164,39 @@ impl Context {
         }
         Ok(answers)
     }
+}
+
+/// The questions that have no answer of their shape.
+fn open<'a, 'q>(questions: &'a [Question<'q>], answers: &Map<String, Value>) -> Vec<&'a Question<'q>> {
+    let is_open =
+        |(key, method, _): &&Question<'_>| !answers.get(*key).is_some_and(|answer| is_answer(method, answer));
+    questions.iter().filter(is_open).collect()
+}
+
+/// MRT-11: the answer has the shape of its kind.
+fn is_answer(method: &str, answer: &Value) -> bool {
+    match method {
+        "elicitation/create" => {
+            let action = answer["action"].as_str();
+            let has_content = answer.get("content").is_none_or(Value::is_object);
+            has_content && action.is_some_and(|action| ["accept", "decline", "cancel"].contains(&action))
+        }
+        "sampling/createMessage" => answer["role"].is_string() && answer.get("content").is_some(),
+        _ => answer["roots"].is_array(),
+    }
+}
+
+/// The result that asks (MRT-02, MRT-12).
+fn needs_input(open: &[&Question<'_>], state: Option<&str>) -> Ended {
+    let request = |(key, method, params): &&Question<'_>| {
+        ((*key).to_owned(), json!({ "method": method, "params": params }))
+    };
+    let requests: Map<String, Value> = open.iter().map(request).collect();
+    let mut result = super::object(json!({ "resultType": "input_required", "inputRequests": requests }));
+    if let Some(state) = state {
+        result.insert("requestState".to_owned(), json!(state));
+    }
+    Ended::NeedsInput(result)
 }
 
 /// The capability that this question needs and the client does not declare.

@@ -15,6 +15,7 @@ use crate::peer::server::caller::{Caller, missing_capabilities};
 use crate::peer::server::message::{self, Request};
 use crate::peer::telemetry::Teller;
 use crate::spec::logging::Level;
+use crate::spec::transport::Transport;
 use crate::time::Ms;
 
 /// One running request, as its handler sees it.
@@ -164,6 +165,20 @@ impl Context {
             biased;
             () = self.live.cancel.cancelled() => Err(Ended::Cancelled),
             sent = self.sink.send(outgoing) => sent.map_err(|_| Ended::Cancelled),
+        }
+    }
+    /// Sends a message that belongs to no running request.
+    pub(super) async fn send_apart(&self, body: Bytes) {
+        // The transport is gone: there is nobody left to tell.
+        let _ = self.sink.send(Outgoing { live: None, body, status: None }).await;
+    }
+
+    /// Ends a subscription that has lost something: on pipes by a notification, over HTTP by the
+    /// end of its stream.
+    pub(super) async fn lose(&self) {
+        self.live.cancel(Some("the client reads too slowly"));
+        if self.caller.transport == Transport::Stdio {
+            self.send_apart(message::cancelled(&self.live.id)).await;
         }
     }
 }

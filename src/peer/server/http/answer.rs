@@ -90,7 +90,18 @@ pub(super) async fn answer(
 ) -> HttpResponse<Answer> {
     let mut events = Events { messages, keep_alive, _hangup: hangup, first: None, is_over: false };
     match mode {
-        AnswerMode::Sse => {}
+        AnswerMode::Sse => {
+            // The handler's first turn: what it refuses at once keeps its status (MET-14).
+            tokio::task::yield_now().await;
+            if let Ok(outgoing) = events.messages.try_recv() {
+                if outgoing.status.is_some_and(|status| status != 200)
+                    && let Some(response) = response(&outgoing)
+                {
+                    return response;
+                }
+                events.first = events.event(&outgoing);
+            }
+        }
         AnswerMode::Json | AnswerMode::JsonDeaf => {
             while let Some(outgoing) = events.messages.recv().await {
                 if let Some(response) = response(&outgoing) {

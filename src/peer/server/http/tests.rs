@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
+use crate::peer::server::ServerOptions;
 use crate::peer::server::core::Core;
-use crate::peer::server::{AnswerMode, ServerOptions};
 use crate::time::TimerClock;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"t"}"#;

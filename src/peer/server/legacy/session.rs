@@ -21,6 +21,7 @@ use crate::peer::server::message::{self, Notification, Refusal, Request, Respons
 use crate::peer::server::questions::Questions;
 use crate::spec::era::Era;
 use crate::spec::logging::Level;
+use crate::spec::transport::Transport;
 use crate::spec::{codes, methods};
 use crate::wire::jsonrpc::Id;
 
@@ -161,6 +162,7 @@ impl Session {
             principal: self.name.clone(),
             questions: self.questions.clone(),
             comes_back: self.agreed.era >= Era::V2025_11_25 && self.name.is_some(),
+            transport: if self.name.is_some() { Transport::Http } else { Transport::Stdio },
             peer: None,
         }
     }

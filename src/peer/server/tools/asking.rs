@@ -1,8 +1,9 @@
 //! Tools that ask the client before they answer.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::{Context, Ended, Tool, reads, text_result};
+use super::{Answer, Context, Ended, Tool, reads, text_result};
+use crate::peer::server::prompts;
 
 pub(super) const TOOLS: &[Tool] = &[Tool {
     name: "ask_user",
@@ -12,12 +13,9 @@ pub(super) const TOOLS: &[Tool] = &[Tool {
 }];
 
 /// First round: what is missing. Second round: the greeting (protocol.md section 11).
-async fn ask_user(ctx: &mut Context) -> Result<Map<String, Value>, Ended> {
-    let schema =
-        json!({ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] });
-    let params = json!({ "mode": "form", "message": "What is your name?", "requestedSchema": schema });
-    let answers = ctx.ask(&[("name", "elicitation/create", params)]).await?;
-    let answer = &answers["name"];
+async fn ask_user(ctx: &mut Context) -> Answer {
+    let answers = ctx.ask(&[prompts::name_question()]).await?;
+    let answer = answers.get("name").cloned().unwrap_or_default();
     match (answer["action"].as_str(), answer["content"]["name"].as_str()) {
         (Some("accept"), Some(name)) => Ok(text_result(&format!("Hello, {name}"))),
         (Some("accept"), None) => Err(Ended::Failed("the answer holds no name".to_owned())),

@@ -6,13 +6,15 @@
 
 use std::borrow::Cow;
 
-use crate::rules::case::short;
 use crate::wire::json::{Kind, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
 
 /// Schemas inside schemas that are followed. ours: deeper ones are not written by people.
 const DEPTH: u32 = 16;
+
+/// Characters of a foreign name that are shown.
+const SHORT_CHARS: usize = 80;
 
 /// Members of a schema that hold values, not schemas.
 const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
@@ -21,7 +23,8 @@ const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 const OTHER_TYPES: [&str; 4] = ["number", "object", "array", "null"];
 
 /// A parameter that is mirrored in a header field.
-pub(in crate::rules) struct Param<'a> {
+#[derive(Debug, Clone)]
+pub struct Param<'a> {
     /// The field, without `Mcp-Param-`.
     pub field: Cow<'a, str>,
     /// Names of properties from the root.
@@ -29,8 +32,8 @@ pub(in crate::rules) struct Param<'a> {
 }
 
 /// What a tool's schema says about header fields.
-#[derive(Default)]
-pub(in crate::rules) struct Annotations<'a> {
+#[derive(Debug, Clone, Default)]
+pub struct Annotations<'a> {
     /// The parameters, in the order of the schema.
     pub params: Vec<Param<'a>>,
     /// What is wrong with one of them; the first one found.
@@ -39,7 +42,8 @@ pub(in crate::rules) struct Annotations<'a> {
 
 impl<'a> Annotations<'a> {
     /// Reads the definition of a tool.
-    pub(in crate::rules) fn of(tool: Value<'a>) -> Annotations<'a> {
+    #[must_use]
+    pub fn of(tool: Value<'a>) -> Annotations<'a> {
         let mut all = Annotations::default();
         // Most tools have none.
         if let Some(schema) = tool.get("inputSchema").filter(|schema| schema.raw().contains(ANNOTATION)) {
@@ -97,6 +101,11 @@ fn hides(schema: Value<'_>, depth: u32) -> bool {
         || schema
             .members()
             .any(|(name, part)| is_annotation(&name, part) || (!is_value(&name) && hides(part, depth - 1)))
+}
+
+/// The beginning of a name from outside.
+fn short(name: &str) -> &str {
+    name.char_indices().nth(SHORT_CHARS).map_or(name, |(at, _)| name.get(..at).unwrap_or_default())
 }
 
 /// A name that HTTP allows for a field.

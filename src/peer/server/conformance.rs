@@ -1,0 +1,14 @@
+//! What the conformance suite of MCP looks for on a server (`tests/conformance/run`): tools,
+//! prompts and resources under the names that its scenarios call. Offered only when asked for.
+
+mod asking;
+mod plain;
+mod prompts;
+mod resources;
+
+pub(super) use self::prompts::PROMPTS;
+pub(super) use self::resources::FAMILY;
+use super::tools::Tool;
+
+/// The groups of tools.
+pub(super) const GROUPS: [&[Tool]; 2] = [plain::TOOLS, asking::TOOLS];
