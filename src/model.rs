@@ -34,6 +34,7 @@ mod names;
 mod overview;
 mod pairing;
 pub mod race;
+mod reading;
 mod stdio;
 pub mod subscriptions;
 pub mod telemetry;
@@ -64,8 +65,9 @@ pub use view::{CallView, RowView};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
+use self::pairing::CallIndex;
 use crate::spec::era::Era;
 use crate::spec::methods;
 use crate::time::{Mono, Ms};
@@ -115,9 +117,9 @@ pub struct Model {
     calls: Vec<Call>,
     scopes: Vec<Scope>,
     /// The latest call of each id, by scope, sender and id.
-    by_id: HashTable<CallIdx>,
+    by_id: CallIndex,
     /// The latest call of each progress token, by scope, sender and token.
-    by_token: HashTable<CallIdx>,
+    by_token: CallIndex,
     /// Calls that ended without an answer, by fingerprint: a repetition is linked to them.
     unanswered: HashMap<u64, CallIdx>,
     rounds: rounds::Rounds,
@@ -158,8 +160,8 @@ impl Model {
             rows: Vec::new(),
             calls: Vec::new(),
             scopes: vec![Scope::new(crate::event::Transport::Http, Mono(0))],
-            by_id: HashTable::new(),
-            by_token: HashTable::new(),
+            by_id: CallIndex::default(),
+            by_token: CallIndex::default(),
             unanswered: HashMap::new(),
             rounds: rounds::Rounds::default(),
             subscriptions: subscriptions::Subscriptions::default(),

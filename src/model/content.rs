@@ -23,10 +23,10 @@ impl Content {
         Some(Content { document: Arc::new(document), position: 0 })
     }
 
-    /// The items of a batch.
-    pub(super) fn items(&self) -> Vec<Content> {
-        let positions = self.value().items().map(Value::position);
-        positions.map(|position| Content { document: Arc::clone(&self.document), position }).collect()
+    /// The first items of a batch.
+    pub(super) fn items(&self, most: usize) -> impl Iterator<Item = Content> + '_ {
+        let positions = self.value().items().map(Value::position).take(most);
+        positions.map(|position| Content { document: Arc::clone(&self.document), position })
     }
 
     /// The value at a position in the text of the frame.

@@ -13,9 +13,9 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::call::{CallIdx, CallState, MarkKind, ServerView};
-use super::content::Content;
 use super::flow::{FlowIdx, OpenStream};
 use super::fold::At;
+use super::reading::Reading;
 use super::row::{Coding, RowIdx, RowKind};
 use super::scope::ScopeIdx;
 use super::seen::{FrameFault, Sight};
@@ -24,7 +24,6 @@ use super::{Model, Name, Source};
 use crate::event::{Dir, Event, Headers, RequestHead, Transport};
 use crate::spec::era::Era;
 use crate::time::Mono;
-use crate::wire::jsonrpc::{self, Envelope, Frame};
 use exchange::{Answer, Body};
 
 /// Everything HTTP that is under way.
@@ -179,19 +178,19 @@ impl Model {
 
     /// A whole request body.
     fn request_body(&mut self, at: At, body: &Bytes, method: &str, path: &str) {
-        match jsonrpc::read(body) {
+        match Reading::of(body) {
             // An object without any member of ours is another protocol's, such as a registration
             // with an authorisation server.
-            Frame::Message(envelope) if is_ours(&envelope) => {
-                self.message(at, &envelope, Content::of(body));
+            Reading::Message(part) if part.shape.is_meant => {
+                self.message(at, part);
             }
-            Frame::Batch(items) if items.iter().any(is_ours) => {
-                self.batch(at, &items, Content::of(body));
+            Reading::Batch(parts) if parts.iter().any(|part| part.shape.is_meant) => {
+                self.batch(at, parts);
             }
             other => {
                 let detail = self.names.detail(&format!("{method} {path}"));
                 let row = self.push_row(at, RowKind::HttpRequest, None, detail, None);
-                if matches!(other, Frame::NotUtf8 { .. }) {
+                if matches!(other, Reading::NotUtf8) {
                     self.see_fault(at, row, FrameFault::NotUtf8);
                 } else if let Some(messages) = concatenated(body) {
                     self.see_fault(at, row, FrameFault::Concatenated { messages });
@@ -319,12 +318,10 @@ impl Model {
         let Some((source, first)) = body.place() else { return };
         let at = At { dir: Dir::S2c, ..at.frame(source, first) };
         let text = Bytes::from(std::mem::take(&mut body.bytes));
-        match jsonrpc::read(&text) {
-            Frame::Message(envelope) if envelope.member("jsonrpc").is_some() => {
-                self.message(at, &envelope, Content::of(&text))
-            }
-            Frame::Batch(items) if items.iter().any(is_ours) => self.batch(at, &items, Content::of(&text)),
-            Frame::NotUtf8 { .. } => {
+        match Reading::of(&text) {
+            Reading::Message(part) if part.shape.has_version => self.message(at, part),
+            Reading::Batch(parts) if parts.iter().any(|part| part.shape.is_meant) => self.batch(at, parts),
+            Reading::NotUtf8 => {
                 let row = self.odd_body(at, call, &text);
                 self.see_fault(at, row, FrameFault::NotUtf8);
                 row
@@ -364,18 +361,13 @@ impl Model {
     }
 }
 
-/// Whether an object is a JSON-RPC message, well formed or not.
-fn is_ours(envelope: &Envelope<'_>) -> bool {
-    envelope.member("jsonrpc").is_some() || envelope.member("method").is_some()
-}
-
 /// How many messages a body holds one after the other, when it holds several and nothing else.
 fn concatenated(body: &[u8]) -> Option<u32> {
     let values = serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>();
     let mut messages = 0;
     for value in values {
-        match jsonrpc::read(value.ok()?.get().as_bytes()) {
-            Frame::Message(envelope) if is_ours(&envelope) => messages += 1,
+        match Reading::of(&Bytes::copy_from_slice(value.ok()?.get().as_bytes())) {
+            Reading::Message(part) if part.shape.is_meant => messages += 1,
             _ => return None,
         }
     }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use super::call::LogsAsked;
-use super::content::Content;
+use super::reading::Part;
 use crate::spec::era::Era;
 use crate::spec::logging::Level;
 use crate::wire::json::Value;
-use crate::wire::jsonrpc::{Envelope, Id, Kind};
+use crate::wire::jsonrpc::{Id, Kind};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -67,17 +67,13 @@ pub(super) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    /// Reads an envelope. `hasher` only has to be the same for one model.
+    /// Reads a message. `hasher` only has to be the same for one model.
     ///
     /// Of a message too long to be looked into only id and method are known.
-    pub(super) fn read(
-        envelope: &Envelope<'a>,
-        content: Option<&'a Content>,
-        hasher: &impl BuildHasher,
-    ) -> Said<'a> {
-        let mut said = Said { id: envelope.id(), method: envelope.method(), ..Said::default() };
-        let body = |name| content.and_then(|content| content.value().get(name));
-        match envelope.kind {
+    pub(super) fn read(part: &'a Part, hasher: &impl BuildHasher) -> Said<'a> {
+        let mut said = Said { id: part.shape.id.clone(), method: part.method(), ..Said::default() };
+        let body = |name| part.content.as_ref().and_then(|content| content.value().get(name));
+        match part.kind() {
             Kind::Request => said.read_request(body("params"), hasher),
             Kind::Notification => said.read_notification(body("params")),
             Kind::Result => said.read_result(body("result"), hasher),

@@ -1,63 +1,66 @@
 //! Messages find their call: requests here, answers and notifications in rooms of their own.
 
 mod answer;
+mod index;
 mod notify;
 
 use super::call::{After, Call, CallIdx, CallState, ClientView, MarkKind, Progress, ServerView};
 use super::content::{Content, Message};
 use super::fold::At;
 use super::message::Said;
+use super::reading::Part;
 use super::row::{RowIdx, RowKind};
 use super::scope::{Open, Peer, ScopeIdx};
 use super::seen::{FrameFault, Sight};
 use super::{Model, Name};
 use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
-use crate::wire::jsonrpc::{Envelope, EnvelopeFault, Id, Kind};
+use crate::wire::jsonrpc::{EnvelopeFault, Id, Kind};
 
 use std::hash::BuildHasher;
 
+pub(super) use index::CallIndex;
+
 impl Model {
     /// One message: its row, its call, and what is wrong with it. Returns the row.
-    pub(super) fn message(&mut self, at: At, envelope: &Envelope<'_>, content: Option<Content>) -> RowIdx {
-        let said = Said::read(envelope, content.as_ref(), &self.hasher);
-        let is_notification = envelope.kind == Kind::Notification
+    pub(super) fn message(&mut self, at: At, part: Part) -> RowIdx {
+        let said = Said::read(&part, &self.hasher);
+        let content = part.content.as_ref();
+        let is_notification = part.kind() == Kind::Notification
             || said.method.as_deref().is_some_and(|method| method.starts_with("notifications/"));
-        let row = match envelope.kind {
-            Kind::Request | Kind::Notification if is_notification => {
-                self.notification(at, &said, content.as_ref())
-            }
-            Kind::Request => self.request(at, &said, content.as_ref()),
-            Kind::Result => self.answer(at, &said, RowKind::Result, content.as_ref()),
-            Kind::Error => self.answer(at, &said, RowKind::Error, content.as_ref()),
+        let row = match part.kind() {
+            Kind::Request | Kind::Notification if is_notification => self.notification(at, &said, content),
+            Kind::Request => self.request(at, &said, content),
+            Kind::Result => self.answer(at, &said, RowKind::Result, content),
+            Kind::Error => self.answer(at, &said, RowKind::Error, content),
             Kind::Notification | Kind::Invalid => self.push_row(at, RowKind::Invalid, None, None, None),
         };
-        if is_notification && envelope.kind == Kind::Request {
+        if is_notification && part.kind() == Kind::Request {
             self.see_fault(at, row, FrameFault::NotificationWithId);
         }
-        for fault in &envelope.faults {
+        for fault in &part.shape.faults {
             if let Some(fault) = envelope_fault(fault, is_notification) {
                 self.see_fault(at, row, fault);
             }
         }
         if said.has_odd_body {
-            let fault = match envelope.kind {
+            let fault = match part.kind() {
                 Kind::Result => FrameFault::ResultNotObject,
                 Kind::Error => FrameFault::BadError,
                 _ => FrameFault::ParamsNotObject,
             };
             self.see_fault(at, row, fault);
-        } else if envelope.kind == Kind::Error && (said.code.is_none() || said.message.is_none()) {
+        } else if part.kind() == Kind::Error && (said.code.is_none() || said.message.is_none()) {
             self.see_fault(at, row, FrameFault::BadError);
         }
-        let kind = if is_notification { Kind::Notification } else { envelope.kind };
+        let kind = if is_notification { Kind::Notification } else { part.kind() };
         let (method, call) = self.row(row).map_or((None, None), |row| (row.method, row.call));
         self.note_handshake(at, kind, method, call, &said);
-        if let Some(content) = &content {
+        if let Some(content) = content {
             self.note_capabilities(kind, call, content);
             self.note_lists(at, kind, row, content);
         }
-        self.messages.push(Message { row, kind, method, content });
+        self.messages.push(Message { row, kind, method, content: part.content });
         // An HTTP initialize begins the session that it belongs to.
         let at = At { scope: call.and_then(|idx| self.call(idx)).map_or(at.scope, |call| call.scope), ..at };
         self.note_task(at, row, call);
@@ -66,15 +69,14 @@ impl Model {
     }
 
     /// A JSON array of messages. Returns the row of the first.
-    pub(super) fn batch(&mut self, at: At, items: &[Envelope<'_>], content: Option<Content>) -> RowIdx {
+    pub(super) fn batch(&mut self, at: At, parts: Vec<Part>) -> RowIdx {
+        let items = u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let mut first = None;
-        let mut contents = content.map_or_else(Vec::new, |content| content.items()).into_iter();
-        for item in items {
-            let row = self.message(at, item, contents.next());
+        for part in parts {
+            let row = self.message(at, part);
             first.get_or_insert(row);
         }
         let row = first.unwrap_or_else(|| self.push_row(at, RowKind::Invalid, None, None, None));
-        let items = u32::try_from(items.len()).unwrap_or(u32::MAX);
         self.see_fault(at, row, FrameFault::Batch { items });
         row
     }
@@ -222,55 +224,29 @@ impl Model {
     /// The latest call with this id of this sender.
     #[must_use]
     pub fn find_call(&self, scope: ScopeIdx, sender: Dir, id: &Id) -> Option<CallIdx> {
+        let is_it = |call: &Call| call.scope == scope && call.sender == sender && call.id == *id;
         let hash = self.hasher.hash_one((scope, sender, id));
-        let is_it = |idx: &CallIdx| {
-            self.call(*idx).is_some_and(|call| call.scope == scope && call.sender == sender && call.id == *id)
-        };
-        self.by_id.find(hash, is_it).copied()
+        self.by_id.find(hash, |idx| self.call(idx).is_some_and(is_it))
     }
 
     fn find_token(&self, scope: ScopeIdx, sender: Dir, token: &Id) -> Option<CallIdx> {
+        let is_it =
+            |call: &Call| call.scope == scope && call.sender == sender && call.token.as_ref() == Some(token);
         let hash = self.hasher.hash_one((scope, sender, token));
-        let is_it = |idx: &CallIdx| {
-            self.call(*idx).is_some_and(|call| {
-                call.scope == scope && call.sender == sender && call.token.as_ref() == Some(token)
-            })
-        };
-        self.by_token.find(hash, is_it).copied()
+        self.by_token.find(hash, |idx| self.call(idx).is_some_and(is_it))
     }
 
     /// Makes `idx` the call of its id, in the place of `prior`.
     fn index_call(&mut self, idx: CallIdx, prior: Option<CallIdx>) {
-        let Model { calls, hasher, by_id, .. } = self;
-        let hash_of = |idx: &CallIdx| match calls.get(idx.0 as usize) {
-            Some(call) => hasher.hash_one((call.scope, call.sender, &call.id)),
-            None => 0,
-        };
-        let hash = hash_of(&idx);
-        match prior.and_then(|prior| by_id.find_mut(hash, |known| *known == prior)) {
-            Some(known) => *known = idx,
-            None => {
-                by_id.insert_unique(hash, idx, hash_of);
-            }
-        }
+        let Some(call) = self.calls.get(idx.0 as usize) else { return };
+        self.by_id.set(self.hasher.hash_one((call.scope, call.sender, &call.id)), idx, prior);
     }
 
     /// Makes `idx` the call of its token, in the place of `prior`.
     fn index_token(&mut self, idx: CallIdx, prior: Option<CallIdx>) {
-        let Model { calls, hasher, by_token, .. } = self;
-        let hash_of = |idx: &CallIdx| match calls.get(idx.0 as usize) {
-            Some(call) => {
-                call.token.as_ref().map_or(0, |token| hasher.hash_one((call.scope, call.sender, token)))
-            }
-            None => 0,
-        };
-        let hash = hash_of(&idx);
-        match prior.and_then(|prior| by_token.find_mut(hash, |known| *known == prior)) {
-            Some(known) => *known = idx,
-            None => {
-                by_token.insert_unique(hash, idx, hash_of);
-            }
-        }
+        let Some(call) = self.calls.get(idx.0 as usize) else { return };
+        let Some(token) = &call.token else { return };
+        self.by_token.set(self.hasher.hash_one((call.scope, call.sender, token)), idx, prior);
     }
 
     /// A call of the exchange that a message came on, chosen by `is_it`.

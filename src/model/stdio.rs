@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::content::Content;
 use super::fold::At;
 use super::group::{Group, Step};
 use super::overview::Capture;
+use super::reading::Reading;
 use super::row::{RowIdx, RowKind};
 use super::scope::{Scope, ScopeIdx};
 use super::seen::{FrameFault, Sight};
@@ -13,7 +13,7 @@ use super::track::{Piece, Track};
 use super::{MarkKind, Model};
 use crate::event::{Dir, Event, Transport};
 use crate::time::Mono;
-use crate::wire::jsonrpc::{self, Frame, Kind};
+use crate::wire::jsonrpc::Kind;
 use crate::wire::lines::{Ending, LINE_LIMIT_BYTES, Line, LineDecoder};
 
 /// Why a signal was sent that somebody else had sent to the tap.
@@ -112,8 +112,8 @@ impl Model {
 
     /// One line of stdin or stdout.
     fn line(&mut self, at: At, line: &Line) {
-        let frame = jsonrpc::read(&line.body);
-        if self.stdio.pipe(at.dir).group.is_some() && self.continue_group(at, line, &frame) {
+        let reading = Reading::of(&line.body);
+        if self.stdio.pipe(at.dir).group.is_some() && self.continue_group(at, line, &reading) {
             return;
         }
         if line.is_over_limit {
@@ -121,20 +121,20 @@ impl Model {
             self.see_fault(at, row, FrameFault::OverLimit);
             return;
         }
-        if matches!(frame, Frame::Message(_) | Frame::Batch(_)) {
+        if reading.holds_message() {
             self.pipe_message(at);
         }
-        let row = match &frame {
-            Frame::Message(envelope) => self.message(at, envelope, Content::of(&line.body)),
-            Frame::Batch(items) => self.batch(at, items, Content::of(&line.body)),
-            Frame::Blank => {
+        let row = match reading {
+            Reading::Message(part) => self.message(at, part),
+            Reading::Batch(parts) => self.batch(at, parts),
+            Reading::Blank => {
                 let row = self.push_row(at, RowKind::Note, None, None, None);
                 self.see_fault(at, row, FrameFault::Blank);
                 return;
             }
-            Frame::NotUtf8 { .. } => self.line_not_utf8(at, line),
-            Frame::NotJson { .. } if let Some(row) = self.framed(at, &line.body) => row,
-            Frame::NotJson { .. } => {
+            Reading::NotUtf8 => self.line_not_utf8(at, line),
+            Reading::NotJson if let Some(row) = self.framed(at, &line.body) => row,
+            Reading::NotJson => {
                 let place = (at.source, at.first, at.n);
                 if let Some(group) = Group::begin(&line.body, place) {
                     self.stdio.pipe(at.dir).group = Some(group);
@@ -142,7 +142,7 @@ impl Model {
                 }
                 self.noise(at, &line.body)
             }
-            Frame::OtherJson => self.noise(at, &line.body),
+            Reading::OtherJson => self.noise(at, &line.body),
         };
         self.line_manners(at, row, line);
     }
@@ -160,11 +160,9 @@ impl Model {
     /// A line with bad bytes: it is read with those replaced, so that its call is found.
     fn line_not_utf8(&mut self, at: At, line: &Line) -> RowIdx {
         let text = Bytes::from(String::from_utf8_lossy(&line.body).into_owned());
-        let row = match jsonrpc::read(&text) {
-            Frame::Message(envelope) if envelope.kind != Kind::Invalid => {
-                self.message(at, &envelope, Content::of(&text))
-            }
-            Frame::Batch(items) => self.batch(at, &items, Content::of(&text)),
+        let row = match Reading::of(&text) {
+            Reading::Message(part) if part.kind() != Kind::Invalid => self.message(at, part),
+            Reading::Batch(parts) => self.batch(at, parts),
             _ => return self.noise(at, &line.body),
         };
         self.see_fault(at, row, FrameFault::NotUtf8);
@@ -189,20 +187,20 @@ impl Model {
         let (body, header) = line.split_at_checked(end)?;
         let (name, _) = std::str::from_utf8(header).ok()?.split_once(':')?;
         let text = Bytes::copy_from_slice(body);
-        let Frame::Message(envelope) = jsonrpc::read(&text) else { return None };
-        if !is_framing_header(name) || envelope.kind == Kind::Invalid {
+        let Reading::Message(part) = Reading::of(&text) else { return None };
+        if !is_framing_header(name) || part.kind() == Kind::Invalid {
             return None;
         }
-        let row = self.message(at, &envelope, Content::of(&text));
+        let row = self.message(at, part);
         self.see_fault(at, row, FrameFault::HeaderLine);
         Some(row)
     }
 
     /// A line while a group is open. True when the line became part of it.
-    fn continue_group(&mut self, at: At, line: &Line, frame: &Frame<'_>) -> bool {
-        let stands_alone = match frame {
-            Frame::Message(envelope) => envelope.kind != Kind::Invalid,
-            Frame::NotUtf8 { .. } | Frame::Blank => true,
+    fn continue_group(&mut self, at: At, line: &Line, reading: &Reading) -> bool {
+        let stands_alone = match reading {
+            Reading::Message(part) => part.kind() != Kind::Invalid,
+            Reading::NotUtf8 | Reading::Blank => true,
             _ => line.is_over_limit,
         };
         let Some(mut group) = self.stdio.pipe(at.dir).group.take() else { return false };
@@ -220,13 +218,13 @@ impl Model {
 
     fn close_group(&mut self, at: At, group: &Group) {
         let text = Bytes::from(group.whole());
-        let whole = match jsonrpc::read(&text) {
-            Frame::Message(envelope) if envelope.kind != Kind::Invalid => envelope,
+        let whole = match Reading::of(&text) {
+            Reading::Message(part) if part.kind() != Kind::Invalid => part,
             _ => return self.drop_group(at, group),
         };
         let (source, first) = group.place().unwrap_or((at.source, at.first));
         let at = at.frame(source, first);
-        let row = self.message(at, &whole, Content::of(&text));
+        let row = self.message(at, whole);
         let lines = u32::try_from(group.lines.len()).unwrap_or(u32::MAX);
         self.see_fault(at, row, FrameFault::SeveralLines { lines });
     }
@@ -250,9 +248,9 @@ impl Model {
         let Some(line) = pipe.lines.finish() else { return };
         let (source, first) = pipe.track.tail(last, line.wire_len);
         let at = at.frame(source, first.unwrap_or(at.first));
-        let row = match jsonrpc::read(&line.body) {
-            Frame::Message(envelope) => self.message(at, &envelope, Content::of(&line.body)),
-            Frame::Batch(items) => self.batch(at, &items, Content::of(&line.body)),
+        let row = match Reading::of(&line.body) {
+            Reading::Message(part) => self.message(at, part),
+            Reading::Batch(parts) => self.batch(at, parts),
             _ => {
                 let head = line.body.get(..line.body.len().min(480)).unwrap_or_default();
                 let detail = self.names.detail(&String::from_utf8_lossy(head));

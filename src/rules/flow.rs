@@ -92,15 +92,14 @@ fn answer_waited(case: &Case<'_>, out: &mut Out<'_>) {
     let progress = call.marks.iter().rev().filter(|mark| mark.kind == MarkKind::Progress);
     let is_waiting = |row: &crate::model::Row| row.out.is_some_and(|out| out >= case.seen.at);
     let before = progress.take_while(|mark| case.model.row(mark.row).is_some_and(is_waiting)).count();
-    let subject = case.subject();
-    let sentence = if waited_ns > case.policy.limits.write_blocked.to_ns() {
-        format!("the answer of {subject} was handed over {} after it had been read", Span(waited_ns))
+    let what = if waited_ns > case.policy.limits.write_blocked.to_ns() {
+        format!("was handed over {} after it had been read", Span(waited_ns))
     } else if before > PROGRESS_BEFORE {
-        format!("the answer of {subject} waited behind {before} progress of its own")
+        format!("waited behind {before} progress of its own")
     } else {
         return;
     };
-    out.draft(case).blame(Blame::Server).say(out, sentence);
+    out.draft(case).blame(Blame::Server).say(out, format!("the answer of {} {what}", case.subject()));
 }
 
 fn refused(case: &Case<'_>, out: &mut Out<'_>) {

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 pub use id::Id;
+pub(super) use members::text;
 pub use members::{at, members, string};
 
 /// Members of one object that are kept; further ones are counted (`OverLimit`). ours: the longest
@@ -96,15 +97,57 @@ impl<'a> Envelope<'a> {
 
     /// Judges the members of one object. `left_out`: how many more there were.
     fn new(members: Vec<(Cow<'a, str>, &'a RawValue)>, left_out: usize) -> Envelope<'a> {
-        let mut envelope = Envelope { kind: Kind::Invalid, members, faults: Vec::new() };
-        let method = envelope.member("method");
-        let id = envelope.member("id");
-        let (is_result, is_error) = (envelope.member("result").is_some(), envelope.member("error").is_some());
+        let named = members.iter().map(|(name, raw)| (Cow::Borrowed(&**name), raw.get()));
+        let Shape { kind, faults, .. } = Shape::of(named, left_out);
+        Envelope { kind, members, faults }
+    }
+}
+
+/// What the members of an object make of it, whoever has read them.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// What it is.
+    pub kind: Kind,
+    /// The id, when it is a string or an integer.
+    pub id: Option<Id>,
+    /// It has `jsonrpc` or `method`: it is meant to be a message, well formed or not.
+    pub is_meant: bool,
+    /// It has `jsonrpc`.
+    pub has_version: bool,
+    /// What is wrong with the envelope itself.
+    pub faults: Vec<EnvelopeFault>,
+}
+
+impl Shape {
+    /// Judges names and raw values, in the order sent. `left_out`: how many more there were.
+    pub fn of<'a>(members: impl Iterator<Item = (Cow<'a, str>, &'a str)>, left_out: usize) -> Shape {
+        let [mut version, mut method, mut id, mut result, mut error, mut params] = [None; 6];
+        let mut others: Vec<Cow<'a, str>> = Vec::new();
+        let mut twice: Vec<Cow<'a, str>> = Vec::new();
+        for (name, raw) in members {
+            let known = match &*name {
+                "jsonrpc" => &mut version,
+                "method" => &mut method,
+                "id" => &mut id,
+                "result" => &mut result,
+                "error" => &mut error,
+                "params" => &mut params,
+                _ if others.contains(&name) => &mut Some(raw),
+                _ => {
+                    others.push(name);
+                    continue;
+                }
+            };
+            if known.replace(raw).is_some() && !twice.contains(&name) {
+                twice.push(name);
+            }
+        }
+        let (is_result, is_error) = (result.is_some(), error.is_some());
         let mut faults = Vec::new();
-        if envelope.member("jsonrpc").and_then(string).as_deref() != Some("2.0") {
+        if version.and_then(members::text).as_deref() != Some("2.0") {
             faults.push(EnvelopeFault::BadVersion);
         }
-        envelope.kind = match (method, is_result, is_error) {
+        let kind = match (method, is_result, is_error) {
             (Some(_), false, false) if id.is_some() => Kind::Request,
             (Some(_), false, false) => Kind::Notification,
             (None, true, false) => Kind::Result,
@@ -118,28 +161,21 @@ impl<'a> Envelope<'a> {
                 Kind::Invalid
             }
         };
-        if method.is_some_and(|raw| string(raw).is_none()) {
+        if method.is_some_and(|raw| !raw.starts_with('"')) {
             faults.push(EnvelopeFault::MethodNotString);
         }
-        if let Some(raw) = id.filter(|raw| Id::from_raw(raw.get()).is_none())
-            && !(envelope.kind == Kind::Error && raw.get() == "null")
+        let (raw_id, id) = (id, id.and_then(Id::from_raw));
+        if let Some(raw) = raw_id.filter(|_| id.is_none())
+            && !(kind == Kind::Error && raw == "null")
         {
-            faults.push(EnvelopeFault::BadId(raw.get().to_owned()));
+            faults.push(EnvelopeFault::BadId(raw.to_owned()));
         }
-        faults.extend(envelope.duplicates());
+        faults.extend(twice.into_iter().map(|name| EnvelopeFault::DuplicateMember(name.into_owned())));
         if left_out > 0 {
             faults.push(EnvelopeFault::OverLimit(left_out));
         }
-        envelope.faults = faults;
-        envelope
-    }
-
-    /// Names that occur more than once, each once.
-    fn duplicates(&self) -> impl Iterator<Item = EnvelopeFault> {
-        self.members.iter().enumerate().filter_map(|(idx, (name, _))| {
-            let earlier = self.members.iter().take(idx).filter(|(n, _)| n == name).count();
-            (earlier == 1).then(|| EnvelopeFault::DuplicateMember(name.to_string()))
-        })
+        let has_version = version.is_some();
+        Shape { kind, id, is_meant: has_version || method.is_some(), has_version, faults }
     }
 }
 

@@ -8,12 +8,11 @@ use super::path_of;
 use crate::event::{Event, Transport, What};
 use crate::model::Model;
 use crate::model::call::MarkKind;
-use crate::model::content::Content;
 use crate::model::fold::At;
+use crate::model::reading::Reading;
 use crate::model::row::RowKind;
 use crate::model::scope::ScopeIdx;
 use crate::model::seen::{FrameFault, Sight, SseField};
-use crate::wire::jsonrpc::{self, Frame};
 use crate::wire::sse::{SseEvent, SseFault};
 
 impl Model {
@@ -47,38 +46,36 @@ impl Model {
             return;
         }
         let is_unterminated = block.faults.contains(&SseFault::Unterminated);
-        let frame = jsonrpc::read(data);
+        let reading = Reading::of(data);
         if is_unterminated {
-            let is_message = matches!(&frame, Frame::Message(_) | Frame::Batch(_));
-            self.sse_unterminated(event, at, is_message);
+            self.sse_unterminated(event, at, reading.holds_message());
             return;
         }
         let call = self.exchange(event).calls.first().copied();
-        let holds_message = matches!(frame, Frame::Message(_) | Frame::Batch(_));
-        let field = SseField::of(block, matches!(frame, Frame::Blank), holds_message);
+        let field = SseField::of(block, matches!(reading, Reading::Blank), reading.holds_message());
         self.see(at, None, call, Sight::SseEvent(field));
-        match frame {
-            Frame::Message(envelope) => {
-                let row = self.message(at, &envelope, Content::of(data));
+        match reading {
+            Reading::Message(part) => {
+                let row = self.message(at, part);
                 self.stream_message(event.stream.unwrap_or(0), at.now, row);
             }
-            Frame::Batch(items) => {
-                let row = self.batch(at, &items, Content::of(data));
+            Reading::Batch(parts) => {
+                let row = self.batch(at, parts);
                 self.stream_message(event.stream.unwrap_or(0), at.now, row);
             }
-            Frame::NotUtf8 { .. } => {
+            Reading::NotUtf8 => {
                 let text = Bytes::from(String::from_utf8_lossy(data).into_owned());
-                let row = match jsonrpc::read(&text) {
-                    Frame::Message(envelope) => self.message(at, &envelope, Content::of(&text)),
+                let row = match Reading::of(&text) {
+                    Reading::Message(part) => self.message(at, part),
                     _ => self.push_row(at, RowKind::Invalid, None, None, call),
                 };
                 self.see_fault(at, row, FrameFault::NotUtf8);
             }
             // An empty event primes a stream (2025-11-25); other event types are not messages.
-            Frame::Blank => {
+            Reading::Blank => {
                 self.push_row(at, RowKind::SseOther, None, None, call);
             }
-            Frame::OtherJson | Frame::NotJson { .. } => {
+            Reading::OtherJson | Reading::NotJson => {
                 let detail = self.names.detail(&String::from_utf8_lossy(data));
                 let is_message_event = block.event.as_deref().is_none_or(|name| name == "message");
                 let kind = if is_message_event { RowKind::Invalid } else { RowKind::SseOther };

@@ -7,7 +7,6 @@ use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, count, short};
 use crate::rules::findings::Out;
 use crate::rules::{Blame, Severity};
-use crate::spec::era::Era;
 use crate::spec::{codes, headers};
 
 pub(super) fn rules(book: &mut Book) {

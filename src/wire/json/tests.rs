@@ -30,8 +30,16 @@ fn values_are_found_by_name_and_keep_their_text() {
 
 #[test]
 fn what_is_no_json_has_no_index() {
-    for text in ["", " ", "{", "]", "\"a", "\"a\\", "x", "{\"a\":1", "[1,2}}"] {
-        assert!(Document::new(Bytes::from_static(text.as_bytes())).is_none(), "{text}");
+    let broken = ["", " ", "{", "]", "\"a", "\"a\\", "x", "{\"a\":1", "[1,2}}", "[1,2}"];
+    let astray =
+        ["1 2", "{}{}", "[1,]", "[,1]", "{\"a\":1,}", "{\"a\" 1}", "{1:2}", "{\"a\"}", "[1 2]", "{,}"];
+    let numbers = ["01", "-", "+1", "1.", ".5", "1e", "1e+", "-01", "--1", "1.e1", "0x1", "1a", "NaN"];
+    let words = ["tru", "True", "nul", "falsey", "null1"];
+    let strings = ["\"\t\"", "\"\u{0}\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\\"", "'a'"];
+    let long = format!("\"{}\n\"", "x".repeat(100));
+    let all = broken.iter().chain(&astray).chain(&numbers).chain(&words).chain(&strings);
+    for text in all.copied().chain([long.as_str()]) {
+        assert!(Document::new(Bytes::copy_from_slice(text.as_bytes())).is_none(), "{text:?}");
     }
     let many = format!("[{}0]", "0,".repeat(NODE_LIMIT));
     assert!(Document::new(Bytes::from(many)).is_none());
@@ -74,11 +82,29 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
+/// Bytes that mean something in JSON, or must not stand there.
+const ODD: [u8; 24] = *b"{}[]\",:\\ \n\t\x01-+.eE019utfn";
+
 proptest! {
     #[test]
     fn the_index_agrees_with_a_parser(value in any_json(), is_pretty in any::<bool>()) {
         let text = if is_pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
         prop_assert_eq!(plain(document(&text.unwrap()).root()), value);
+    }
+
+    /// What a parser takes for JSON has an index, and nothing else has one.
+    #[test]
+    fn the_index_is_as_strict_as_a_parser(
+        value in any_json(),
+        hits in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(ODD.to_vec())), 0..3),
+    ) {
+        let mut text = value.to_string().into_bytes();
+        for (place, byte) in hits {
+            let at = place.index(text.len());
+            text[at] = byte;
+        }
+        let is_json = serde_json::from_slice::<&serde_json::value::RawValue>(&text).is_ok();
+        prop_assert_eq!(Document::new(Bytes::from(text)).is_some(), is_json);
     }
 
     #[test]

@@ -52,11 +52,16 @@ pub fn at<'a>(raw: &'a RawValue, path: &[&str]) -> Option<&'a RawValue> {
 /// replaced, not refused.
 #[must_use]
 pub fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let quoted = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    text(raw.get())
+}
+
+/// The same, of text that is known to be one JSON value.
+pub(in crate::wire) fn text(raw: &str) -> Option<Cow<'_, str>> {
+    let quoted = raw.strip_prefix('"')?.strip_suffix('"')?;
     if memchr::memchr(b'\\', quoted.as_bytes()).is_none() {
         return Some(Cow::Borrowed(quoted));
     }
-    serde_json::from_str::<Text>(raw.get()).ok().map(|text| text.0)
+    serde_json::from_str::<Text>(raw).ok().map(|text| text.0)
 }
 
 impl<'de> Deserialize<'de> for Object<'de> {
