@@ -7,7 +7,11 @@
     reason = "helpers of tests stand outside the test functions"
 )]
 
+#[path = "faults/every.rs"]
+mod every;
 #[path = "faults/rig.rs"]
 mod rig;
+#[path = "faults/scenes.rs"]
+mod scenes;
 #[path = "faults/told.rs"]
 mod told;

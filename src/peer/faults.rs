@@ -89,10 +89,11 @@ faults! {
     NeverAnswers "never_answers" Server both ["REL-11"] "Forgets a call and never answers it.";
     AnswersTwice "answers_twice" Server stdio ["RPC-10"] "Answers each call two times.";
     AnswersNotifications "answers_notifications" Server stdio ["RPC-12"] "Answers notifications as if they were requests.";
-    IdAsText "id_as_text" Server both ["RPC-08"] "Answers under an id of another JSON type.";
+    IdAsText "id_as_text" Server both ["RPC-09"] "Answers under an id of another JSON type.";
+    StrayAnswer "stray_answer" Server both ["RPC-08"] "Answers under an id that nobody has used.";
     AsksClient "asks_client" Server both ["RPC-24"] "Sends a request of its own to a modern client.";
     CleanupUnshielded "cleanup_unshielded" Server both ["REL-12"] "Lets the cancel end the cleanup too, so that what is held stays held.";
-    CleanupOverruns "cleanup_overruns" Server both ["REL-12"] "Gives the cleanup no limit of time.";
+    CleanupOverruns "cleanup_overruns" Server both ["REL-12"] "Takes longer over the cleanup than its limit, which it does not heed.";
     // Progress.
     ProgressStands "progress_stands" Server both ["PRG-03"] "Tells the same value of progress again and again.";
     ProgressAfterAnswer "progress_after_answer" Server stdio ["PRG-02"] "Tells progress of a call that it has answered.";
@@ -104,7 +105,7 @@ faults! {
     MemoryLedger "memory_ledger" Server both ["REL-03"] "Keeps keys in memory only, so that a restart or another replica does not know them.";
     AliasResults "alias_results" Server both ["REL-04"] "Hands out the stored result itself, so that whoever changes it changes every replay.";
     NoFingerprint "no_fingerprint" Server both ["REL-05"] "Takes a known key for any arguments.";
-    CrashAfterEffect "crash_after_effect" Server both ["REL-03"] "Ends between the effect and the note of its key.";
+    CrashAfterEffect "crash_after_effect" Server stdio ["STD-08"] "Ends between the effect and the note of its key.";
     DropResponseAfterCommit "drop_response_after_commit" Server http ["SSE-06"] "Loses the answer of a call whose effect is done.";
     // Streams over HTTP.
     FinalLost "final_lost" Server http ["SSE-06"] "Ends event streams before their answers.";

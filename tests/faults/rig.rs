@@ -1,6 +1,7 @@
 //! Client, tap and server together, and what the rules say about what passed.
 
 use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -8,15 +9,30 @@ use midwire::event::{Event, What};
 use midwire::machine::policy::Policy;
 use midwire::model::Model;
 use midwire::peer::client::Client;
-use midwire::peer::server::{ServerOptions, serve_http};
+use midwire::peer::faults::{Fault, Faults};
+use midwire::peer::server::{AnswerMode, LedgerPlace, ServerOptions, serve_http};
 use midwire::peer::telemetry::Telemetry;
 use midwire::rules::{Finding, Judge, Severity};
+use midwire::time::Ms;
 use midwire::trace::{Ending, Recording};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const MIDWIRE: &str = env!("CARGO_BIN_EXE_midwire");
+
+/// How long the server's cleanup after a cancel may take.
+pub(crate) const CLEANUP_LIMIT: Ms = Ms(400);
+
+/// Which way the messages go, and how the server is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum On {
+    /// On pipes; options of `midwire serve stdio`.
+    Stdio(&'static [&'static str]),
+    /// Over HTTP.
+    Http(AnswerMode),
+}
 
 /// A client whose messages pass a tap that also hears what the server tells.
 pub(crate) struct Rig {
@@ -29,6 +45,9 @@ pub(crate) struct Rig {
 struct HttpTap {
     process: Child,
     server: CancellationToken,
+    serving: JoinHandle<()>,
+    address: SocketAddr,
+    options: ServerOptions,
 }
 
 impl Drop for HttpTap {
@@ -40,6 +59,20 @@ impl Drop for HttpTap {
 }
 
 impl Rig {
+    /// All three, with these faults.
+    pub(crate) async fn start(on: On, faults: &[Fault]) -> Rig {
+        match on {
+            On::Stdio(options) => {
+                let names = faults.iter().flat_map(|fault| ["--fault", fault.as_str()]);
+                Rig::stdio(&options.iter().copied().chain(names).collect::<Vec<_>>())
+            }
+            On::Http(mode) => {
+                let faults = Faults::with(faults.iter().copied()).into();
+                Rig::http(ServerOptions { mode, faults, ..ServerOptions::default() }).await
+            }
+        }
+    }
+
     /// `midwire serve stdio` with these options, behind `midwire stdio`.
     pub(crate) fn stdio(serve_options: &[&str]) -> Rig {
         let folder = TempDir::new().unwrap();
@@ -56,11 +89,13 @@ impl Rig {
     pub(crate) async fn http(options: ServerOptions) -> Rig {
         let folder = TempDir::new().unwrap();
         let socket = folder.path().join("told");
-        let options = ServerOptions { telemetry: Some(Telemetry::at(&socket).unwrap()), ..options };
+        let ledger = LedgerPlace::File(folder.path().join("ledger"));
+        let telemetry = Some(Telemetry::at(&socket).unwrap());
+        let options = ServerOptions { telemetry, ledger, cleanup_limit: CLEANUP_LIMIT, ..options };
         let server = CancellationToken::new();
         let any = "127.0.0.1:0".parse().unwrap();
-        let (address, serving) = serve_http(any, options, server.clone()).await.unwrap();
-        tokio::spawn(serving);
+        let (address, serving) = serve_http(any, options.clone(), server.clone()).await.unwrap();
+        let serving = tokio::spawn(serving);
         let mut process = Command::new(MIDWIRE)
             .args(["http", "--headless", "--listen", "127.0.0.1:0", "--upstream"])
             .arg(format!("http://{address}/mcp"))
@@ -75,15 +110,30 @@ impl Rig {
         let url = said.find_map(|line| {
             line.unwrap().strip_prefix("midwire: give clients ")?.split(' ').next().map(str::to_owned)
         });
-        let http = HttpTap { process, server };
+        let http = HttpTap { process, server, serving, address, options };
         Rig { client: Client::http(&url.unwrap()).unwrap(), folder, http: Some(http) }
+    }
+
+    /// The process of a tap over HTTP.
+    pub(crate) fn tap(&self) -> Option<Pid> {
+        self.http.as_ref().map(|http| Pid::from_child(&http.process))
+    }
+
+    /// Ends the server and starts another one in its place, with the same options.
+    pub(crate) async fn restart_server(&mut self) {
+        let http = self.http.as_mut().unwrap();
+        http.server.cancel();
+        (&mut http.serving).await.unwrap();
+        http.server = CancellationToken::new();
+        let (_, serving) = serve_http(http.address, http.options.clone(), http.server.clone()).await.unwrap();
+        http.serving = tokio::spawn(serving);
     }
 
     /// Ends all three and reads what was recorded.
     pub(crate) async fn end(self, policy: &Policy) -> Judged {
         self.client.close().await.unwrap();
         if let Some(mut http) = self.http {
-            kill_process(Pid::from_child(&http.process), Signal::TERM).unwrap();
+            end_tap(Some(Pid::from_child(&http.process)));
             tokio::task::spawn_blocking(move || {
                 http.process.wait().unwrap();
                 http.server.cancel();
@@ -95,12 +145,18 @@ impl Rig {
     }
 }
 
+/// Asks a tap to end; one that has been asked already may be gone.
+pub(crate) fn end_tap(tap: Option<Pid>) {
+    let _ = tap.map(|tap| kill_process(tap, Signal::TERM));
+}
+
 fn record_in(folder: &TempDir) -> PathBuf {
     folder.path().join("session.mw.jsonl")
 }
 
 /// A recording, understood and judged.
 pub(crate) struct Judged {
+    pub(crate) ending: Ending,
     pub(crate) events: Vec<Event>,
     pub(crate) model: Model,
     pub(crate) findings: Vec<Finding>,
@@ -117,9 +173,12 @@ impl Judged {
             judge.look(&model);
             events.push(event);
         }
-        let whole = Ending::Clean { is_complete: Some(true) };
-        assert_eq!(recording.ending(), whole, "nothing is missing");
-        Judged { events, model, findings: judge.findings().to_vec() }
+        Judged { ending: recording.ending(), events, model, findings: judge.findings().to_vec() }
+    }
+
+    /// Nothing is missing, as the recording says itself.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.ending == Ending::Clean { is_complete: Some(true) }
     }
 
     /// The rules that fired, with what they said.

@@ -29,6 +29,7 @@ async fn give_up(rig: Rig) -> Judged {
 async fn the_verdict_of_a_race_is_decided_by_what_the_server_told() {
     for (name, rig) in [("stdio", Rig::stdio(&[])), ("http", Rig::http(ServerOptions::default()).await)] {
         let judged = give_up(rig).await;
+        assert!(judged.is_whole());
         let race = judged.model.race(CallIdx(0)).unwrap();
         assert_eq!((race.verdict, race.reason), (Verdict::CancelWon, Reason::Telemetry), "{name}");
         let of = |id: u64| -> Vec<_> {

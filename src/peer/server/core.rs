@@ -6,8 +6,10 @@
 
 mod asking;
 mod context;
+mod faults;
 
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -28,6 +30,7 @@ use super::store::Store;
 use super::{ServerOptions, SharedCore, legacy};
 use crate::event::telemetry::Stage;
 use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
+use crate::peer::faults::Faults;
 use crate::peer::telemetry::Teller;
 use crate::time::TimerClock;
 use crate::wire::jsonrpc::Id;
@@ -65,17 +68,24 @@ pub(super) struct Live {
     cancel: CancellationToken,
     record: Mutex<ServerRequest>,
     teller: Teller,
+    faults: Arc<Faults>,
+    /// A cancel was not obeyed, on purpose.
+    has_disobeyed: AtomicBool,
 }
 
 impl Live {
-    fn new(id: Id, token: Option<Id>, method: Method, teller: Teller) -> Arc<Live> {
+    fn new(id: Id, token: Option<Id>, method: Method, teller: Teller, faults: Arc<Faults>) -> Arc<Live> {
         let record = Mutex::new(ServerRequest::new(token.is_some()));
         let is_subscription = method == Method::Listen;
-        Arc::new(Live { id, token, is_subscription, cancel: CancellationToken::new(), record, teller })
+        let (cancel, has_disobeyed) = (CancellationToken::new(), AtomicBool::new(false));
+        Arc::new(Live { id, token, is_subscription, cancel, record, teller, faults, has_disobeyed })
     }
 
     /// The client's cancel signal came: from here on nothing of this request leaves.
     pub(super) fn cancel(&self, reason: Option<&str>) {
+        if self.disobeys() {
+            return;
+        }
         if self.with(|record| record.cancel(reason)) == CancelEffect::Cancelled {
             tracing::debug!(id = %self.id, reason, "cancelled");
             self.teller.tell(Stage::CancelSeen);
@@ -119,6 +129,7 @@ impl Outgoing {
     pub(super) fn may_leave(&self) -> bool {
         match (&self.live, self.status) {
             (None, _) => true,
+            (Some(live), Some(_)) if live.keeps_silent() => false,
             (Some(live), Some(_)) => live.with(|record| record.complete(()).is_emitted()),
             (Some(live), None) => live.state() == ServerState::InProgress,
         }
@@ -186,7 +197,8 @@ impl Core {
         let method = Method::of(&request, caller.era)?;
         let telemetry = self.options.telemetry.as_ref();
         let teller = telemetry.map(|telemetry| telemetry.about(&request.id, caller.peer));
-        let live = Live::new(request.id.clone(), caller.token.clone(), method, teller.unwrap_or_default());
+        let (teller, faults) = (teller.unwrap_or_default(), self.options.faults.clone());
+        let live = Live::new(request.id.clone(), caller.token.clone(), method, teller, faults);
         let request = Arc::new(request);
         let ctx = Context::new(self.clone(), request.clone(), caller, live.clone(), sink);
         Ok((live, run(method, request, ctx)))
@@ -195,6 +207,7 @@ impl Core {
 
 async fn run(method: Method, request: Arc<Request>, mut ctx: Context) {
     ctx.tell(Stage::HandlerStart);
+    faults::begin(&ctx).await;
     let answer = method.run(&request, &mut ctx).await;
     let era = ctx.caller().era;
     let answer = legacy::shape::answer(era, &request, answer);
@@ -214,7 +227,7 @@ async fn run(method: Method, request: Arc<Request>, mut ctx: Context) {
     };
     ctx.tell(Stage::Done);
     // Cancelled, or the transport is gone: there is nobody left to tell.
-    if ctx.send(body, Some(status)).await.is_ok()
+    if faults::answer(&mut ctx, body, status).await.is_ok()
         && let Some(also) = also
     {
         ctx.send_apart(also).await;

@@ -4,6 +4,7 @@
 //! FIN, reset or `RST_STREAM`, before or after the response head, the request is cancelled.
 
 pub(super) mod answer;
+mod faults;
 mod head;
 
 use std::convert::Infallible;
@@ -176,7 +177,8 @@ where
     let mode = if live.is_subscription { AnswerMode::Auto } else { core.options.mode };
     let hangup = Hangup::new(&live, mode);
     core.handlers.spawn(handler);
-    answer::answer(mode, core.options.keep_alive, messages, hangup).await
+    let answer = answer::answer(mode, core.options.keep_alive, messages, hangup).await;
+    faults::spoil(&core.options.faults, answer)
 }
 
 /// The entry in `tools/list` of the tool that is called.

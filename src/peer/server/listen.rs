@@ -3,17 +3,22 @@
 use serde_json::{Map, Value, json};
 
 use super::core::{Answer, Context, Ended, object};
-use super::hub::Filter;
+use super::hub::{Change, Filter};
 use super::message::{self, Refusal, Request};
 use super::resources;
 use crate::machine::cancel::{self, Side, Signal, Target};
+use crate::peer::faults::Fault;
 use crate::spec::methods;
+use crate::wire::jsonrpc::Id;
 
 /// Runs until the client has had enough, the server ends, or something could not be told.
 pub(super) async fn listen(request: &Request, ctx: &mut Context) -> Answer {
     let granted = granted(wanted(request)?, ctx);
     // From here on nothing is missed; it waits until the acknowledgement is out (SUB-02).
     let listener = ctx.core().hub.listen(granted.clone());
+    if ctx.faults().is_on(Fault::EventBeforeAck) {
+        ctx.send(Change::Tools.notification(Some(&request.id)), None).await?;
+    }
     ctx.send(acknowledgement(&granted, request), None).await?;
     let ending = ctx.core().ending.clone();
     loop {
@@ -27,8 +32,19 @@ pub(super) async fn listen(request: &Request, ctx: &mut Context) -> Answer {
             tracing::warn!(id = %request.id, "a subscription ends: its client reads too slowly");
             return Err(Ended::Lost);
         };
-        ctx.send(change.notification(Some(&request.id)), None).await?;
+        ctx.send(change.notification(tag(request, ctx).as_ref()), None).await?;
     }
+}
+
+/// What an event of the subscription carries: the id of its request (SUB-03, SUB-07), unless a fault
+/// wants otherwise.
+fn tag(request: &Request, ctx: &Context) -> Option<Id> {
+    let faults = ctx.faults();
+    if faults.is_on(Fault::Untagged) {
+        return None;
+    }
+    let as_text = || Id::Str(request.id.to_string().into());
+    Some(if faults.is_on(Fault::TagOfOtherType) { as_text() } else { request.id.clone() })
 }
 
 /// The end that the server wants: the closing result, and what else the transport asks for.

@@ -10,9 +10,14 @@ use super::core::Outgoing;
 use super::legacy::pipe::Pipe;
 use super::message::{self, Incoming, Message, Refusal, Request};
 use super::{DRAIN, OUT_CAPACITY, PeerError, SharedCore, WIND_DOWN};
+use crate::peer::faults::Fault;
 use crate::spec::transport::Transport;
 use crate::spec::{codes, methods};
+use crate::time::Ms;
 use crate::wire::lines::{LINE_LIMIT_BYTES, Line, LineDecoder};
+
+/// Between two words of a server that does not leave.
+const LINGER: Ms = Ms(100);
 
 /// Bytes asked for in one read: a whole pipe.
 const READ_BYTES: usize = 64 << 10;
@@ -47,6 +52,9 @@ where
         let chunk = match read {
             Ok(0) => {
                 is_input_over = true;
+                if session.core.options.faults.is_on(Fault::IgnoresEof) {
+                    linger(&cancel).await;
+                }
                 break Ok(());
             }
             Ok(len) => buf.get(..len).unwrap_or_default(),
@@ -58,6 +66,16 @@ where
     };
     session.wind_down(is_input_over).await;
     ended
+}
+
+/// The fault of a server that does not leave: it only says that it is still there.
+async fn linger(cancel: &CancellationToken) {
+    let mut log = tokio::io::stderr();
+    while !cancel.is_cancelled() {
+        // Nobody may be left to read it.
+        let _ = log.write_all(b"waiting for input\n").await;
+        let _ = tokio::time::timeout(LINGER.into(), cancel.cancelled()).await;
+    }
 }
 
 struct Session {
@@ -103,6 +121,10 @@ impl Session {
             Incoming::One(Message::Notification(notification)) => {
                 if notification.method == methods::CANCELLED {
                     self.table.cancel(&notification);
+                }
+                if self.core.options.faults.is_on(Fault::AnswersNotifications) {
+                    let text = format!("no method {}", notification.method);
+                    return Err(Refusal::new(None, codes::METHOD_NOT_FOUND, text));
                 }
                 Ok(())
             }

@@ -17,6 +17,7 @@ use super::conformance;
 use super::core::{Answer, Context, Core, Ended, Running, object};
 use super::message::{Refusal, Request};
 use super::store::Extra;
+use crate::peer::faults::Fault;
 use crate::wire::jsonrpc::Id;
 
 /// A tool.
@@ -60,7 +61,11 @@ impl Tool {
 
 /// `tools/list`, in an order that never changes (TOOL-04).
 pub(super) fn list(request: &Request, ctx: &Context) -> Answer {
-    page(request, ctx, "tools", all(ctx.core()).map(Tool::definition).collect())
+    let mut tools: Vec<Value> = all(ctx.core()).map(Tool::definition).collect();
+    if ctx.faults().is_on(Fault::TwinTools) {
+        tools.extend(tools.first().cloned());
+    }
+    page(request, ctx, "tools", tools)
 }
 
 /// The entry of the tool of a name.

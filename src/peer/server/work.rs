@@ -38,6 +38,13 @@ impl Context {
         let limit = self.core().options.cleanup_limit;
         let has_limit = !self.faults().is_on(Fault::CleanupOverruns);
         let is_shielded = !self.faults().is_on(Fault::CleanupUnshielded);
+        let cleanup = async {
+            if !has_limit {
+                // The fault: it takes as long as it likes, and that is longer than the limit.
+                tokio::time::sleep(limit.into()).await;
+            }
+            cleanup.await;
+        };
         self.tell(Stage::CleanupStart);
         let ended = tokio::select! {
             biased;

@@ -13,9 +13,6 @@ use crate::time::Mono;
 /// How long a stream may stay open after its answer (SSE-05).
 const CLOSE_NS: u64 = 2_000_000_000;
 
-/// How long an open stream may be without a byte (SSE-08). Common servers comment every 15 s.
-const QUIET_NS: u64 = 30_000_000_000;
-
 /// Progress that came in one burst together with its answer, after a silence of this long, was
 /// gathered on the way (SSE-13). ours: a quick loop after slow work looks the same, so it takes several.
 const BURST_SILENCE_NS: u64 = 2_000_000_000;
@@ -56,7 +53,8 @@ impl Look for Quiet {
             Sight::ServerOutput => self.0.get_mut(&stream).map(|last| std::mem::replace(last, now)),
             _ => self.0.remove(&stream),
         };
-        let Some(before) = before.filter(|before| now.ns_since(*before) > QUIET_NS) else { return };
+        let limit_ns = case.policy.limits.keep_alive.to_ns();
+        let Some(before) = before.filter(|before| now.ns_since(*before) > limit_ns) else { return };
         // What stays open after its answer is told by SSE-05.
         let first = case.exchange().and_then(|exchange| exchange.calls().first().copied());
         let call = first.and_then(|idx| case.model.call(idx));

@@ -14,9 +14,6 @@ use crate::time::Mono;
 /// had never been answered (REL-11). ours.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
-/// How long a server may live on after the end of its stdin (STD-09).
-const EOF_NS: u64 = 5_000_000_000;
-
 /// A server that writes the same line this often, and this long, after the end of its stdin does
 /// not want to leave. ours.
 const EOF_SAME_LINES: u32 = 100;
@@ -136,7 +133,7 @@ impl Look for EofIgnored {
         let since_ns = case.seen.at.ns_since(closed);
         let times = self.count_line(case);
         let insists = times >= EOF_SAME_LINES && since_ns >= EOF_SAME_NS;
-        if since_ns < EOF_NS && !insists {
+        if since_ns < case.policy.limits.exit.to_ns() && !insists {
             return;
         }
         self.told.insert(case.seen.scope);

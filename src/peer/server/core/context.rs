@@ -1,5 +1,6 @@
 //! What a handler may do to the outside.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Ended, Live, Outgoing};
 use crate::event::telemetry::Stage;
-use crate::peer::faults::Faults;
+use crate::peer::faults::{Fault, Faults};
 use crate::peer::server::SharedCore;
 use crate::peer::server::caller::{Caller, missing_capabilities};
 use crate::peer::server::message::{self, Request};
@@ -25,7 +26,9 @@ pub(in crate::peer::server) struct Context {
     pub(super) request: Arc<Request>,
     pub(super) caller: Caller,
     pub(super) live: Arc<Live>,
-    sink: mpsc::Sender<Outgoing>,
+    pub(super) sink: mpsc::Sender<Outgoing>,
+    /// What waits beyond the bound of the sink, where a fault lifts that.
+    pub(super) pile: VecDeque<Outgoing>,
     /// Least time between two progress notifications.
     pace: Ms,
     told_at: Option<Ms>,
@@ -40,7 +43,7 @@ impl Context {
         sink: mpsc::Sender<Outgoing>,
     ) -> Context {
         let pace = Ms(core.options.max_progress_per_s.map_or(0, |most| 1000 / u64::from(most.max(1))));
-        Context { core, request, caller, live, sink, pace, told_at: None }
+        Context { core, request, caller, live, sink, pile: VecDeque::new(), pace, told_at: None }
     }
 
     /// The server: its options and what its requests share.
@@ -100,12 +103,22 @@ impl Context {
             return self.checkpoint();
         }
         let Some(token) = self.live.token.as_ref() else { return self.checkpoint() };
-        if !self.live.with(|record| record.progress(value)) {
+        let (token, value) = self.progress_as(token, value);
+        let rises = self.live.with(|record| record.progress(value));
+        if !rises && !self.faults().is_on(Fault::ProgressStands) {
             return self.checkpoint();
         }
         self.told_at = Some(now);
-        let body = message::progress(token, value, Some(total), text);
-        self.send(body, None).await
+        let body = message::progress(&token, value, Some(total), text);
+        if self.faults().is_on(Fault::Unbounded) {
+            return self.pile_up(body).await;
+        }
+        self.send(body, None).await?;
+        let waiting = self.sink.max_capacity() - self.sink.capacity();
+        if waiting > 1 {
+            self.teller().queue(waiting, Some(self.sink.max_capacity()));
+        }
+        Ok(())
     }
 
     /// Lifts the pace, for a tool that floods on purpose.

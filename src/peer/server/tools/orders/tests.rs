@@ -30,7 +30,7 @@ async fn a_hold_is_released_after_a_cancel_within_the_limit_of_its_cleanup() {
         (&[], 4999, &[(5198, held_still), (5200, gone)]),
         (&[], 60_000, &[(5199, held_still), (5201, leaked), (70_000, leaked)]),
         (&[Fault::CleanupUnshielded], 100, &[(201, leaked), (70_000, leaked)]),
-        (&[Fault::CleanupOverruns], 60_000, &[(5201, held_still), (60_199, held_still), (60_201, gone)]),
+        (&[Fault::CleanupOverruns], 60_000, &[(5201, held_still), (65_199, held_still), (65_201, gone)]),
     ];
     for transport in BOTH {
         for (faults, release, expected) in rows {

@@ -1,0 +1,142 @@
+//! Every fault by its scene: with it its rules fire, without it nothing worth a warning is found.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use midwire::machine::policy::Policy;
+use midwire::peer::faults::Fault::{self, *};
+use midwire::peer::server::AnswerMode::{Auto, Sse};
+use midwire::time::Ms;
+use tokio::sync::Semaphore;
+
+use crate::rig::On::{self, Http, Stdio};
+use crate::rig::{self, Judged, Rig};
+use crate::scenes::{self, Scene};
+
+/// One fault on one transport.
+struct Row {
+    fault: Fault,
+    on: On,
+    scene: Scene,
+    /// The policy that both recordings are judged under.
+    policy: &'static str,
+    /// Rules that the scene itself breaks: what it takes to show a fault of the other side.
+    brings: &'static [&'static str],
+}
+
+const fn row(fault: Fault, on: On, scene: Scene, policy: &'static str) -> Row {
+    Row { fault, on, scene, policy, brings: &[] }
+}
+
+impl Row {
+    const fn bringing(self, brings: &'static [&'static str]) -> Row {
+        Row { brings, ..self }
+    }
+}
+
+/// What the tools with effects do.
+const EFFECTS: &str = r#"
+[[contracts]]
+tools = ["charge_account"]
+side_effect = "effect"
+key = "/idempotency_key"
+receipt = "/structuredContent/receipt"
+"#;
+
+/// The limit that the server has.
+const SHORT_CLEANUP: &str = "limits.cleanup_ms = 400";
+
+const ROWS: &[Row] = &[
+    row(LateAnswer, Stdio(&[]), scenes::gives_up_silence, ""),
+    row(ProgressAfterCancel, Stdio(&[]), scenes::gives_up_steps, ""),
+    row(WorksOn, Http(Auto), scenes::gives_up_work, ""),
+    row(CancelsCalls, Stdio(&[]), scenes::echo, ""),
+    row(NeverAnswers, Http(Auto), scenes::steps, "limits.max_ms = 300"),
+    row(AnswersTwice, Stdio(&[]), scenes::steps, ""),
+    row(AnswersNotifications, Stdio(&[]), scenes::gives_up, ""),
+    row(IdAsText, Stdio(&[]), scenes::echo, ""),
+    row(IdAsText, Http(Auto), scenes::echo, ""),
+    row(StrayAnswer, Stdio(&[]), scenes::echo, ""),
+    row(AsksClient, Stdio(&[]), scenes::steps, ""),
+    row(AsksClient, Http(Sse), scenes::steps, ""),
+    row(CleanupUnshielded, Stdio(&[]), scenes::gives_up_order, SHORT_CLEANUP),
+    row(CleanupUnshielded, Http(Auto), scenes::gives_up_order, SHORT_CLEANUP),
+    row(CleanupOverruns, Http(Auto), scenes::gives_up_order, SHORT_CLEANUP),
+    row(ProgressStands, Stdio(&[]), scenes::steps, ""),
+    row(ProgressStands, Http(Auto), scenes::steps, ""),
+    row(ProgressAfterAnswer, Stdio(&[]), scenes::steps, ""),
+    row(StrayToken, Stdio(&[]), scenes::steps, ""),
+    row(StrayToken, Http(Auto), scenes::steps, ""),
+    row(NoKeySupport, Stdio(&[]), scenes::charges_again, EFFECTS),
+    row(NoKeySupport, Http(Auto), scenes::charges_again, EFFECTS),
+    row(CheckThenAct, Stdio(&[]), scenes::charges_twice_at_once, EFFECTS),
+    row(CheckThenAct, Http(Auto), scenes::charges_twice_at_once, EFFECTS),
+    row(MemoryLedger, Http(Auto), scenes::charges_across_a_restart, EFFECTS),
+    row(AliasResults, Stdio(&[]), scenes::charges_again, EFFECTS),
+    row(AliasResults, Http(Auto), scenes::charges_again, EFFECTS),
+    row(NoFingerprint, Stdio(&[]), scenes::charges_other, EFFECTS).bringing(&["REL-10"]),
+    row(NoFingerprint, Http(Auto), scenes::charges_other, EFFECTS).bringing(&["REL-10"]),
+    row(CrashAfterEffect, Stdio(&[]), scenes::charges, EFFECTS),
+    row(DropResponseAfterCommit, Http(Sse), scenes::charges, EFFECTS),
+    row(FinalLost, Http(Sse), scenes::steps, ""),
+    row(TornEvent, Http(Sse), scenes::steps, ""),
+    row(NoBufferingHeader, Http(Sse), scenes::steps, ""),
+    row(Bursts, Http(Auto), scenes::long_steps, ""),
+    row(EventIds, Http(Sse), scenes::steps, ""),
+    row(MintsSession, Http(Auto), scenes::steps, ""),
+    row(TwinTools, Stdio(&[]), scenes::lists, ""),
+    row(TwinTools, Http(Auto), scenes::lists, ""),
+    row(Prints, Stdio(&[]), scenes::steps, ""),
+    row(IgnoresEof, Stdio(&[]), scenes::echo, "limits.exit_ms = 300"),
+];
+
+/// Recordings that are made at once: each takes three processes or two.
+const AT_ONCE: usize = 4;
+
+/// What was wrong with one row, in words.
+async fn judge(row: &Row, places: &Semaphore) -> Option<String> {
+    let _place = places.acquire().await.unwrap();
+    let policy: Policy = toml::from_str(row.policy).unwrap();
+    let play = async |faults: &[Fault]| -> Judged {
+        let mut rig = Rig::start(row.on, faults).await;
+        let tap = rig.tap();
+        let scene = (row.scene)(&mut rig);
+        if row.fault == NeverAnswers {
+            // The recording ends while the call waits.
+            let end = async {
+                tokio::time::sleep(Ms(700).into()).await;
+                rig::end_tap(tap);
+            };
+            tokio::join!(scene, end);
+        } else {
+            scene.await;
+        }
+        rig.end(&policy).await
+    };
+    let (with, without) = (play(&[row.fault]).await, play(&[]).await);
+    let fired: BTreeSet<&str> = with.findings.iter().map(|finding| finding.rule).collect();
+    let lacking: Vec<_> = row.fault.rules().iter().filter(|rule| !fired.contains(*rule)).collect();
+    let mut wrong = String::new();
+    if !lacking.is_empty() {
+        writeln!(wrong, "{lacking:?} did not fire, but {:#?}", with.said()).unwrap();
+    }
+    if !with.is_whole() || !without.is_whole() {
+        writeln!(wrong, "a recording is not whole").unwrap();
+    }
+    let mut without_it = without.grave();
+    without_it.retain(|said| !row.brings.iter().any(|rule| said.starts_with(rule)));
+    if !without_it.is_empty() {
+        writeln!(wrong, "without it: {without_it:#?}").unwrap();
+    }
+    (!wrong.is_empty()).then(|| format!("{} on {:?}: {wrong}", row.fault, row.on))
+}
+
+#[tokio::test]
+async fn with_a_fault_its_rules_fire_and_without_it_nothing_is_found() {
+    let only = std::env::var("FAULT").ok();
+    let rows = ROWS.iter().filter(|row| only.as_ref().is_none_or(|name| row.fault.as_str() == name));
+    let places = Semaphore::new(AT_ONCE);
+    let judged = futures_util::future::join_all(rows.map(|row| judge(row, &places))).await;
+    let wrong: Vec<String> = judged.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
