@@ -2,6 +2,7 @@
 //! prompts and resources under the names that its scenarios call. Offered only when asked for.
 
 mod asking;
+mod handshake;
 mod plain;
 mod prompts;
 mod resources;
@@ -11,4 +12,4 @@ pub(super) use self::resources::FAMILY;
 use super::tools::Tool;
 
 /// The groups of tools.
-pub(super) const GROUPS: [&[Tool]; 2] = [plain::TOOLS, asking::TOOLS];
+pub(super) const GROUPS: [&[Tool]; 3] = [plain::TOOLS, asking::TOOLS, handshake::TOOLS];

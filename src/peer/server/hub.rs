@@ -114,7 +114,7 @@ pub(super) struct Hub {
 impl Hub {
     /// Tells everybody who wants to know. Waits for nobody.
     pub(super) fn tell(&self, change: &Change) {
-        for waiting in lock(&self.listeners).values().filter(|waiting| waiting.filter.wants(change)) {
+        for waiting in lock(&self.listeners).values().filter(|waiting| lock(&waiting.filter).wants(change)) {
             waiting.push(change);
         }
     }
@@ -137,7 +137,7 @@ impl Hub {
 /// What waits for one listener.
 #[derive(Debug)]
 struct Waiting {
-    filter: Filter,
+    filter: Mutex<Filter>,
     /// `None`: something had no room and was lost.
     queue: Mutex<Option<Buffer<Key, Change>>>,
     has_more: Notify,
@@ -145,7 +145,11 @@ struct Waiting {
 
 impl Waiting {
     fn new(filter: Filter) -> Waiting {
-        Waiting { filter, queue: Mutex::new(Buffer::new(CAPACITY).ok()), has_more: Notify::new() }
+        Waiting {
+            filter: Mutex::new(filter),
+            queue: Mutex::new(Buffer::new(CAPACITY).ok()),
+            has_more: Notify::new(),
+        }
     }
 
     fn push(&self, change: &Change) {
@@ -166,6 +170,11 @@ pub(super) struct Listener {
 }
 
 impl Listener {
+    /// Changes what it wants to know from now on.
+    pub(super) fn want<T>(&self, change: impl FnOnce(&mut Filter) -> T) -> T {
+        change(&mut lock(&self.waiting.filter))
+    }
+
     /// Waits for the next change; `None`: one was lost, for there was no room for it. Nothing is
     /// lost when the wait is given up.
     pub(super) async fn next(&self) -> Option<Change> {
@@ -232,6 +241,20 @@ mod tests {
         assert!(nothing.is_err());
         drop(listener);
         assert_eq!(hub.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_listener_may_want_something_else() {
+        let hub = Arc::new(Hub::default());
+        let listener = hub.listen(Filter::default());
+        let change = Change::Updated("notes://a".to_owned());
+        hub.tell(&change);
+        listener.want(|filter| filter.uris.push("notes://a".to_owned()));
+        hub.tell(&change);
+        assert_eq!(listener.next().await, Some(change.clone()));
+        listener.want(|filter| filter.uris.clear());
+        hub.tell(&change);
+        assert!(tokio::time::timeout(crate::time::Ms(1).into(), listener.next()).await.is_err());
     }
 
     #[tokio::test]

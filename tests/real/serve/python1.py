@@ -110,7 +110,7 @@ async def main(asked: dict) -> None:
         prompt = await session.get_prompt("letter", {"country": "Portugal"})
         seen["prompt"] = prompt.messages[0].content.text
         completed = await session.complete(
-            types.PromptReference(type="ref/prompt", name="letter"), {"name": "country", "value": "p"}
+            types.PromptReference(type="ref/prompt", name="letter"), {"name": "country", "value": "j"}
         )
         seen["completed"] = len(completed.completion.values) > 0
         await session.send_ping()

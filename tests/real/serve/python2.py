@@ -109,7 +109,7 @@ async def main(asked: dict) -> None:
         prompt = await client.get_prompt("letter", {"country": "Portugal"})
         seen["prompt"] = prompt.messages[0].content.text
         completed = await client.complete(
-            types.PromptReference(type="ref/prompt", name="letter"), {"name": "country", "value": "p"}
+            types.PromptReference(type="ref/prompt", name="letter"), {"name": "country", "value": "j"}
         )
         seen["completed"] = len(completed.completion.values) > 0
         if is_legacy:

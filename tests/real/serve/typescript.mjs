@@ -101,7 +101,7 @@ seen.missing = await code(client.readResource({ uri: "notes://missing" }));
 const prompt = await client.getPrompt({ name: "letter", arguments: { country: "Portugal" } });
 seen.prompt = prompt.messages[0].content.text;
 const ref = { type: "ref/prompt", name: "letter" };
-const completed = await client.complete({ ref, argument: { name: "country", value: "p" } });
+const completed = await client.complete({ ref, argument: { name: "country", value: "j" } });
 seen.completed = completed.completion.values.length > 0;
 if (isLegacy) {
     await client.ping();

@@ -6,6 +6,8 @@ use crate::peer::server::catalogue::cached;
 use crate::peer::server::resources::{Family, PNG, missing, text};
 
 const TEXT: &str = "test://static-text";
+/// Watched by scenarios of the older revisions.
+const WATCHED: &str = "test://watched-resource";
 const BINARY: &str = "test://static-binary";
 
 pub(in crate::peer::server) const FAMILY: Family = Family {
@@ -13,6 +15,7 @@ pub(in crate::peer::server) const FAMILY: Family = Family {
         vec![
             json!({ "uri": TEXT, "name": "static-text", "mimeType": "text/plain" }),
             json!({ "uri": BINARY, "name": "static-binary", "mimeType": "image/png" }),
+            json!({ "uri": WATCHED, "name": "watched-resource", "mimeType": "text/plain" }),
         ]
     },
     templates: || {
@@ -20,7 +23,7 @@ pub(in crate::peer::server) const FAMILY: Family = Family {
             "uriTemplate": "test://template/{id}/data", "name": "data", "mimeType": "application/json",
         })]
     },
-    is_known: |_, uri| uri == TEXT || uri == BINARY || id(uri).is_some(),
+    is_known: |_, uri| [TEXT, BINARY, WATCHED].contains(&uri) || id(uri).is_some(),
     read: |uri, ctx| {
         Box::pin(async move {
             if uri == BINARY {
@@ -29,6 +32,9 @@ pub(in crate::peer::server) const FAMILY: Family = Family {
             }
             if uri == TEXT {
                 return Ok(text(uri, "text/plain", "This is the content of the static text resource."));
+            }
+            if uri == WATCHED {
+                return Ok(text(uri, "text/plain", "This resource is watched."));
             }
             let Some(id) = id(uri) else { return Err(missing(ctx.request(), uri)) };
             let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });

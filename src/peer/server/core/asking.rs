@@ -24,6 +24,10 @@ const RETRY_MEMBERS: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 /// How long a client may take to come back. ours: one hour.
 const STATE_LIFE: Ms = Ms(3_600_000);
 
+/// How long the client may take to answer a request of the server: people are asked. ours: five
+/// minutes.
+const ASK_LIMIT: Ms = Ms(300_000);
+
 /// Digits that [`fingerprint::compact`] writes for parameters which it cannot read.
 const UNREADABLE: &str = "unreadable";
 
@@ -154,7 +158,12 @@ impl Context {
                     asker.give_up(&id);
                     return Err(Ended::Cancelled);
                 }
-                said = told => said,
+                said = tokio::time::timeout(ASK_LIMIT.into(), told) => said,
+            };
+            let Ok(said) = said else {
+                asker.give_up(&id);
+                self.send(message::cancelled(&id), None).await?;
+                return Err(Ended::Failed(format!("the client did not answer {method} in time")));
             };
             match said {
                 Ok(Ok(answer)) => answers.insert((*key).to_owned(), answer),

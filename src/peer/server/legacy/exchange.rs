@@ -179,9 +179,14 @@ async fn initialize(core: &SharedCore, request: &Request) -> HttpResponse<Answer
     };
     let body = message::result(&request.id, agreed.result(), agreed.era);
     let name = (core.options.mode != AnswerMode::LegacyStateless).then(Sessions::name);
-    let held = Held::new(Session::new(name.clone(), agreed, Calls::default()));
+    let session = match &name {
+        Some(name) => Session::new(Some(name.clone()), agreed, Calls::default(), &core.hub),
+        None => Session::passing(agreed, Calls::default()),
+    };
+    let held = Held::new(session);
     if let Some(name) = &name {
         core.sessions.insert(name, held.clone());
+        core.handlers.spawn(forward(core.clone(), held.clone()));
     }
     let stream = held.open();
     say_answer(&held, &stream, body);
@@ -190,6 +195,16 @@ async fn initialize(core: &SharedCore, request: &Request) -> HttpResponse<Answer
         response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), value);
     }
     response
+}
+
+/// Puts changes on the stream for what belongs to no request, until the session ends.
+async fn forward(core: SharedCore, held: Arc<Held>) {
+    while let Some(outgoing) = held.session.next_change(&core).await {
+        let said = Said::new(outgoing, &held.session.calls, true);
+        held.standing.say_now(said.kind(), said);
+    }
+    // A client that could not be told everything learns it so.
+    held.standing.end();
 }
 
 /// Puts an answer that is there already on a stream.

@@ -95,9 +95,10 @@ impl Pipe {
             (methods::INITIALIZE, _) => {
                 let opened = Negotiated::read(request).map(|agreed| {
                     let body = message::result(&request.id, agreed.result(), agreed.era);
-                    let session = Session::new(None, agreed, self.calls.clone());
-                    // Requests come one after the other, so none was faster.
-                    let _ = self.session.set(Arc::new(session));
+                    let session = Session::new(None, agreed, self.calls.clone(), &self.core.hub);
+                    let session = self.session.get_or_init(|| Arc::new(session));
+                    let (core, to_client) = (self.core.clone(), self.to_client.clone());
+                    self.core.handlers.spawn(forward(core, session.clone(), to_client));
                     body
                 });
                 Begun::Answered(opened.unwrap_or_else(|refusal| refusal.to_bytes()))
@@ -163,6 +164,23 @@ impl Pipe {
         }
         drop(sink);
         self.core.handlers.spawn(batch::gather(answers, said, self.to_client.clone(), self.calls.clone()));
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.get() {
+            session.end("the channel of the session has ended");
+        }
+    }
+}
+
+/// Tells the client of changes, until the session ends.
+async fn forward(core: SharedCore, session: Arc<Session>, to_client: mpsc::Sender<Outgoing>) {
+    while let Some(outgoing) = session.next_change(&core).await {
+        if to_client.send(outgoing).await.is_err() {
+            return;
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 //! It knows no transport. Messages of the client come in here, and what the server says goes out
 //! of the sinks that come with them.
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,8 +16,10 @@ use crate::peer::server::SharedCore;
 use crate::peer::server::caller::Caller;
 use crate::peer::server::calls::Calls;
 use crate::peer::server::core::Outgoing;
+use crate::peer::server::hub::{Filter, Hub, Listener};
 use crate::peer::server::message::{self, Notification, Refusal, Request, Response};
 use crate::peer::server::questions::Questions;
+use crate::peer::server::resources;
 use crate::spec::era::Era;
 use crate::spec::logging::Level;
 use crate::spec::transport::Transport;
@@ -53,6 +54,8 @@ pub(in crate::peer::server) struct Session {
     pub(super) calls: Calls,
     /// Requests of the server without an answer; `None`: the client cannot be asked.
     pub(super) questions: Option<Arc<Questions>>,
+    /// Changes that the client is told; `None`: it cannot be told any.
+    listener: Option<Listener>,
     state: Mutex<State>,
     ended: CancellationToken,
 }
@@ -60,27 +63,37 @@ pub(in crate::peer::server) struct Session {
 #[derive(Debug)]
 struct State {
     level: Level,
-    watched: BTreeSet<String>,
     /// `notifications/initialized` came.
     is_ready: bool,
 }
 
 impl Session {
-    pub(super) fn new(name: Option<String>, agreed: Negotiated, calls: Calls) -> Session {
-        let state = State { level: FIRST_LEVEL, watched: BTreeSet::new(), is_ready: false };
+    pub(super) fn new(name: Option<String>, agreed: Negotiated, calls: Calls, hub: &Arc<Hub>) -> Session {
+        let all = Filter { tools: true, prompts: true, resources: true, ..Filter::default() };
+        Session {
+            questions: Some(Arc::default()),
+            listener: Some(hub.listen(all)),
+            ..Session::bare(name, agreed, calls)
+        }
+    }
+
+    fn bare(name: Option<String>, agreed: Negotiated, calls: Calls) -> Session {
+        let state = State { level: FIRST_LEVEL, is_ready: false };
         Session {
             name,
             agreed,
             calls,
-            questions: Some(Arc::default()),
+            questions: None,
+            listener: None,
             state: Mutex::new(state),
             ended: CancellationToken::new(),
         }
     }
 
-    /// A session for one request of a client that made none: it cannot be asked anything.
+    /// A session for one request of a client that made none: it cannot be asked or told anything
+    /// beside its answer.
     pub(super) fn passing(agreed: Negotiated, calls: Calls) -> Session {
-        Session { questions: None, ..Session::new(None, agreed, calls) }
+        Session::bare(None, agreed, calls)
     }
 
     /// A poisoned lock is still good: no step can stop midway.
@@ -108,7 +121,7 @@ impl Session {
             let refusal = Refusal::new(Some(&request.id), codes::INVALID_REQUEST, objection);
             return Err(super::shape::refusal("", refusal));
         }
-        if let Some(answer) = self.at_once(&request) {
+        if let Some(answer) = self.at_once(core, &request) {
             let answer = answer.map_err(|refusal| super::shape::refusal(&request.method, refusal))?;
             return Ok(Taken::Answered(message::result(&request.id, answer, era)));
         }
@@ -120,9 +133,12 @@ impl Session {
     }
 
     /// The answer to what is a matter of the session alone; `None`: a handler answers.
-    fn at_once(&self, request: &Request) -> Option<Result<Map<String, Value>, Refusal>> {
+    fn at_once(&self, core: &SharedCore, request: &Request) -> Option<Result<Map<String, Value>, Refusal>> {
         let params = |text: &str| Refusal::params(&request.id, text);
         let uri = || request.string_at(&["uri"]).ok_or_else(|| params("uri is missing"));
+        let want = |change: &dyn Fn(&mut Filter) -> Result<(), Refusal>| {
+            self.listener.as_ref().map_or(Ok(()), |listener| listener.want(change))
+        };
         let done = match request.method.as_str() {
             methods::PING => Ok(()),
             methods::INITIALIZE => Err(Refusal::new(
@@ -136,15 +152,25 @@ impl Session {
                 .map(|level| self.lock().level = level)
                 .ok_or_else(|| params("level is none of the eight")),
             methods::SUBSCRIBE => uri().and_then(|uri| {
-                let mut state = self.lock();
-                if state.watched.len() >= WATCHED_MOST && !state.watched.contains(&*uri) {
-                    return Err(params("this session watches too many resources"));
+                if !resources::is_known(core, &uri) {
+                    let text = format!("there is no resource {uri}");
+                    return Err(Refusal::new(Some(&request.id), codes::RESOURCE_NOT_FOUND, text));
                 }
-                state.watched.insert(uri.into_owned());
-                Ok(())
+                want(&|filter| {
+                    if filter.uris.len() >= WATCHED_MOST {
+                        return Err(params("this session watches too many resources"));
+                    }
+                    if filter.uris.iter().all(|one| *one != *uri) {
+                        filter.uris.push(uri.clone().into_owned());
+                    }
+                    Ok(())
+                })
             }),
-            methods::UNSUBSCRIBE => uri().map(|uri| {
-                self.lock().watched.remove(&*uri);
+            methods::UNSUBSCRIBE => uri().and_then(|uri| {
+                want(&|filter| {
+                    filter.uris.retain(|one| *one != *uri);
+                    Ok(())
+                })
             }),
             _ => return None,
         };
@@ -184,14 +210,21 @@ impl Session {
         }
     }
 
-    /// The client has said that it is ready for requests and notifications of the server.
-    pub(super) fn is_ready(&self) -> bool {
-        self.lock().is_ready
-    }
-
-    /// The client watches this resource.
-    pub(super) fn watches(&self, uri: &str) -> bool {
-        self.lock().watched.contains(uri)
+    /// The next change that the client is told; `None`: the session ends, or could not be told
+    /// everything any more. Changes before the client has said that it is ready are not told.
+    pub(super) async fn next_change(&self, core: &SharedCore) -> Option<Outgoing> {
+        let listener = self.listener.as_ref()?;
+        loop {
+            let change = tokio::select! {
+                biased;
+                () = self.ended.cancelled() => return None,
+                () = core.ending.cancelled() => return None,
+                change = listener.next() => change?,
+            };
+            if self.lock().is_ready {
+                return Some(Outgoing { live: None, body: change.notification(None), status: None });
+            }
+        }
     }
 
     /// Ends it: what is under way in it is cancelled.

@@ -135,11 +135,6 @@ impl Sessions {
         })
     }
 
-    /// Every session that there is now.
-    pub(super) fn all(&self) -> Vec<Arc<Held>> {
-        self.lock().values().cloned().collect()
-    }
-
     fn touch(&self, held: &Held) {
         held.used.store(self.uses.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
@@ -152,7 +147,8 @@ mod tests {
     use crate::peer::server::legacy::negotiation::Negotiated;
 
     fn held(name: &str) -> Arc<Held> {
-        Held::new(Session::new(Some(name.to_owned()), Negotiated::assumed(None), Calls::default()))
+        let hub = Arc::default();
+        Held::new(Session::new(Some(name.to_owned()), Negotiated::assumed(None), Calls::default(), &hub))
     }
 
     #[test]
@@ -172,7 +168,7 @@ mod tests {
         }
         let (kept, second) = (sessions.find("0").unwrap(), sessions.lock()["1"].clone());
         sessions.insert("new", held("s"));
-        assert_eq!(sessions.all().len(), SESSIONS_MOST);
+        assert_eq!(sessions.lock().len(), SESSIONS_MOST);
         assert!(
             sessions.find("0").is_some() && sessions.find("1").is_none() && sessions.find("new").is_some()
         );

@@ -188,7 +188,7 @@ async fn each_exchange_has_its_status_and_code() {
     let method = |method| request(1, method, json!({}));
     let field = |name, value| whole.clone().field(name, value);
     let level = |level| request(1, "logging/setLevel", json!({ "level": level }));
-    let uri = json!({ "uri": "a:b" });
+    let uri = json!({ "uri": "notes://today" });
     let cases: Vec<(&str, &str, Client, Value, (u16, i64))> = vec![
         ("right", "POST", whole.clone(), list.clone(), (200, 0)),
         ("no session", "POST", field("mcp-session-id", None), list.clone(), (400, -32600)),
@@ -214,6 +214,20 @@ async fn each_exchange_has_its_status_and_code() {
         ("level", "POST", whole.clone(), level("debug"), (200, 0)),
         ("no level", "POST", whole.clone(), level("loud"), (200, -32602)),
         ("subscribe", "POST", whole.clone(), request(1, "resources/subscribe", uri.clone()), (200, 0)),
+        (
+            "subscribe to an unknown one",
+            "POST",
+            whole.clone(),
+            request(1, "resources/subscribe", json!({ "uri": "a:b" })),
+            (200, -32002),
+        ),
+        (
+            "read an unknown one",
+            "POST",
+            whole.clone(),
+            request(1, "resources/read", json!({ "uri": "a:b" })),
+            (200, -32002),
+        ),
         ("unsubscribe", "POST", whole.clone(), request(1, "resources/unsubscribe", uri), (200, 0)),
         ("subscribe to nothing", "POST", whole.clone(), method("resources/subscribe"), (200, -32602)),
         ("unknown tool", "POST", whole.clone(), call(1, "nothing", json!({})), (200, -32602)),
@@ -309,8 +323,10 @@ async fn the_end_of_a_session_cancels_what_runs_in_it() {
     assert_eq!(deleted, 204);
     assert!(called.messages.is_empty() && listened.messages.is_empty());
     assert_eq!(in_other.result()["content"][0]["text"], "nothing was said for 50 ms");
+    assert_eq!(other.send("DELETE", "").await.status(), 204);
     core.handlers.close();
     tokio::time::timeout(Ms(1000).into(), core.handlers.wait()).await.expect("a handler goes on");
+    assert_eq!(core.hub.len(), 0, "nobody listens any more");
 }
 
 #[tokio::test(start_paused = true)]
@@ -394,6 +410,63 @@ async fn a_second_reader_of_the_standing_stream_takes_over() {
     let text = read_events(&mut first, 99).await;
     assert!(!text.contains("data: "), "{text}");
     assert_eq!(second.status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_told_of_every_list_and_of_the_resources_that_it_watches() {
+    let core = core(ServerEra::Dual, AnswerMode::Auto);
+    let watching = Client::connected(&core, "2025-11-25", json!({})).await;
+    let other = Client::connected(&core, "2025-06-18", json!({})).await;
+    let uri = json!({ "uri": "notes://today" });
+    watching.post(&request(1, "resources/subscribe", uri.clone())).await;
+    watching.post(&request(1, "resources/subscribe", uri.clone())).await;
+    let write = json!({ "name": "today", "text": "another text" });
+    let change = async |client: &Client| {
+        client.call(2, "note_write", write.clone()).await;
+        client.call(3, "switch_extra", json!({ "what": "prompt" })).await;
+    };
+    change(&other).await;
+    let methods = |got: &Got| -> Vec<String> {
+        got.messages.iter().map(|message| message["method"].as_str().unwrap().to_owned()).collect()
+    };
+    let (updated, prompts) = ("notifications/resources/updated", "notifications/prompts/list_changed");
+    let got = watching.get(None, 2).await;
+    assert_eq!(methods(&got), [updated, prompts]);
+    assert_eq!(got.messages[0]["params"], uri);
+    assert_eq!(methods(&other.get(None, 1).await), [prompts]);
+    // Missed: the connection broke before the client had read them.
+    assert_eq!(methods(&watching.get(Some("0-1"), 1).await), [prompts]);
+    watching.post(&request(4, "resources/unsubscribe", uri)).await;
+    other.call(5, "note_write", write).await;
+    other.call(6, "switch_extra", json!({ "what": "tool" })).await;
+    assert_eq!(methods(&watching.get(None, 1).await), ["notifications/tools/list_changed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_not_ready_is_told_nothing() {
+    let core = core(ServerEra::Legacy, AnswerMode::Auto);
+    let client = Client::new(&core);
+    let opened = client.post(&initialize("2025-11-25", &json!({}))).await;
+    let client = client.field("mcp-session-id", opened.session.as_deref());
+    client.call(1, "switch_extra", json!({ "what": "prompt" })).await;
+    client.post(&note("notifications/initialized")).await;
+    client.call(1, "switch_extra", json!({ "what": "tool" })).await;
+    let got = client.get(None, 1).await;
+    assert_eq!(got.messages[0]["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_let_go_where_its_revision_knows_how_it_comes_back() {
+    for (version, here) in [("2025-06-18", 3), ("2025-11-25", 1)] {
+        let core = core(ServerEra::Legacy, AnswerMode::Auto);
+        let client = Client::connected(&core, version, json!({})).await;
+        let got = client.call(7, "come_back", json!({})).await;
+        assert_eq!(got.messages.len(), here, "{version}");
+        let rest = client.get(got.ids.last().map(String::as_str), 99).await;
+        assert_eq!(rest.messages.len(), 3 - here);
+        let answer = if here == 3 { &got } else { &rest };
+        assert_eq!(answer.result()["content"][0]["text"], "nothing was lost");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,9 +109,11 @@ async fn the_end_of_the_stream_ends_its_session_and_no_other() {
     drop(one);
     assert_eq!(send(&core, "POST", &address, "{}").await.status(), 404);
     assert_eq!(two.next().await["result"]["content"][0]["text"], "nothing was said for 50 ms");
+    assert_eq!(core.links.lock().len(), 1);
+    drop(two);
     core.handlers.close();
     tokio::time::timeout(Ms(1000).into(), core.handlers.wait()).await.expect("a handler goes on");
-    assert_eq!(core.links.lock().len(), 1);
+    assert_eq!(core.hub.len(), 0, "nobody listens any more");
 }
 
 #[tokio::test(start_paused = true)]

@@ -147,6 +147,43 @@ async fn the_server_asks_and_both_sides_may_cancel_or_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_answer_is_waited_for_a_while() {
+    let mut client = Client::connected(ServerEra::Legacy, "2025-06-18", json!({ "sampling": {} })).await;
+    let question = client.ask(&call("1", "ask_model", json!({}))).await;
+    tokio::time::sleep(Ms(299_000).into()).await;
+    let given_up = client.next().await;
+    assert_eq!(given_up["method"], "notifications/cancelled");
+    assert_eq!(given_up["params"]["requestId"], question["id"]);
+    assert_eq!(client.next().await["result"]["isError"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_asks_its_model_and_names_its_roots() {
+    let capabilities = json!({ "sampling": {}, "roots": {} });
+    let mut client = Client::connected(ServerEra::Dual, "2024-11-05", capabilities).await;
+    let text = json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "four" } });
+    let roots = json!({ "roots": [{ "uri": "file:///a" }, { "uri": "file:///b" }] });
+    for (tool, said, expected) in
+        [("ask_model", text, "The model says: four"), ("ask_roots", roots, "file:///a, file:///b")]
+    {
+        let question = client.ask(&call("1", tool, json!({}))).await;
+        let answer = client.ask(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": said })).await;
+        assert_eq!(answer["result"]["content"][0]["text"], expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_are_told_over_pipes_too() {
+    let mut client = Client::connected(ServerEra::Dual, "2025-03-26", json!({})).await;
+    let watched = json!({ "uri": "notes://today" });
+    assert_eq!(client.ask(&request("1", "resources/subscribe", watched.clone())).await["result"], json!({}));
+    client.send(&call("2", "note_write", json!({ "name": "today", "text": "another" }))).await;
+    let mut got = [client.next().await, client.next().await];
+    got.sort_by_key(|message| message.get("id").is_some());
+    assert_eq!((&got[0]["method"], &got[0]["params"]), (&json!("notifications/resources/updated"), &watched));
+}
+
+#[tokio::test(start_paused = true)]
 async fn both_eras_run_on_one_pair_of_pipes() {
     let mut client = Client::connected(ServerEra::Dual, "2025-11-25", json!({})).await;
     client.send(&call("old", "silent", json!({ "ms": 50 }))).await;
