@@ -24,6 +24,7 @@ mod sealed;
 mod shop;
 mod stdio;
 mod store;
+mod tasks;
 mod tools;
 #[cfg(test)]
 mod wire;

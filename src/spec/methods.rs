@@ -96,6 +96,13 @@ pub const INITIALIZED: &str = "notifications/initialized";
 const FIRST: Era = Era::V2024_11_05;
 const LAST_LEGACY: Option<Era> = Some(Era::V2025_11_25);
 
+/// The state of a task.
+pub const TASKS_GET: &str = "tasks/get";
+/// Answers for a task.
+pub const TASKS_UPDATE: &str = "tasks/update";
+/// The wish that a task ends.
+pub const TASKS_CANCEL: &str = "tasks/cancel";
+
 /// Every method of every era. Source: the schemas of the five revisions and of the Tasks
 /// extension; requests that travel inside `inputRequests` are no messages and are not listed for
 /// the modern era.

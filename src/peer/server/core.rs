@@ -27,6 +27,7 @@ use super::methods::Method;
 use super::sealed::Seal;
 use super::shop::Shop;
 use super::store::Store;
+use super::tasks::Tasks;
 use super::{ServerOptions, SharedCore, legacy};
 use crate::event::telemetry::Stage;
 use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
@@ -56,6 +57,8 @@ pub(super) struct Core {
     pub(super) hub: Arc<Hub>,
     /// What clients may change.
     pub(super) store: Store,
+    /// Work that goes on without its request.
+    pub(super) tasks: Tasks,
 }
 
 /// A request that was accepted, as its handler and its transport share it.
@@ -171,11 +174,13 @@ pub(super) type Answer = Result<Map<String, Value>, Ended>;
 impl Core {
     pub(super) fn new(options: ServerOptions) -> SharedCore {
         let hub = Arc::new(Hub::default());
+        let clock = TimerClock::start();
         Arc::new(Core {
             shop: Shop::new(&options),
+            tasks: Tasks::new(clock),
             options,
             handlers: TaskTracker::new(),
-            clock: TimerClock::start(),
+            clock,
             seal: Seal::new(),
             sessions: legacy::Sessions::default(),
             links: legacy::Links::default(),

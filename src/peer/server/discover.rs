@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::cached;
 use super::message::VERSION;
+use crate::machine::task::EXTENSION;
 
 /// What a model should know about the server.
 pub(super) const INSTRUCTIONS: &str =
@@ -11,9 +12,12 @@ pub(super) const INSTRUCTIONS: &str =
 
 /// The answer to `server/discover` (VER-06, VER-07).
 pub(super) fn discover() -> Map<String, Value> {
+    let mut capabilities = capabilities();
+    // Of the tasks that 2025-11-25 has in its core there are none.
+    capabilities["extensions"] = json!({ EXTENSION: {} });
     cached(json!({
         "supportedVersions": [VERSION.as_str()],
-        "capabilities": capabilities(),
+        "capabilities": capabilities,
         "instructions": INSTRUCTIONS,
     }))
 }

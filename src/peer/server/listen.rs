@@ -89,7 +89,7 @@ fn granted(mut wanted: Filter, ctx: &Context) -> Filter {
     wanted.uris.sort();
     wanted.uris.dedup();
     wanted.uris.retain(|uri| resources::is_known(ctx.core(), uri));
-    wanted.tasks.clear();
+    wanted.tasks = ctx.core().tasks.visible(wanted.tasks, ctx);
     wanted
 }
 

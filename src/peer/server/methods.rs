@@ -2,7 +2,7 @@
 
 use super::core::{Answer, Context};
 use super::message::{Refusal, Request};
-use super::{completion, discover, listen, prompts, resources, tools};
+use super::{completion, discover, listen, prompts, resources, tasks, tools};
 use crate::spec::era::Era;
 use crate::spec::{codes, methods};
 
@@ -19,10 +19,13 @@ pub(super) enum Method {
     PromptsGet,
     Complete,
     Listen,
+    TasksGet,
+    TasksUpdate,
+    TasksCancel,
 }
 
 impl Method {
-    const ALL: [(&str, Method); 10] = [
+    const ALL: [(&str, Method); 13] = [
         (methods::DISCOVER, Method::Discover),
         (methods::TOOLS_LIST, Method::ToolsList),
         (methods::TOOLS_CALL, Method::ToolsCall),
@@ -33,6 +36,9 @@ impl Method {
         (methods::PROMPTS_GET, Method::PromptsGet),
         (methods::COMPLETE, Method::Complete),
         (methods::LISTEN, Method::Listen),
+        (methods::TASKS_GET, Method::TasksGet),
+        (methods::TASKS_UPDATE, Method::TasksUpdate),
+        (methods::TASKS_CANCEL, Method::TasksCancel),
     ];
 
     /// The method of a request in its era.
@@ -58,6 +64,9 @@ impl Method {
             Method::PromptsGet => prompts::get(request, ctx).await,
             Method::Complete => completion::complete(request, ctx),
             Method::Listen => listen::listen(request, ctx).await,
+            Method::TasksGet => tasks::get(request, ctx),
+            Method::TasksUpdate => tasks::update(request, ctx),
+            Method::TasksCancel => tasks::cancel(request, ctx),
         }
     }
 }

@@ -6,6 +6,7 @@ mod drafts;
 mod effects;
 mod orders;
 mod plain;
+mod reports;
 mod speaking;
 
 use serde_json::value::RawValue;
@@ -32,7 +33,7 @@ pub(super) struct Tool {
 }
 
 /// The groups that are always there, in the order of `tools/list`.
-const GROUPS: [&[Tool]; 7] = [
+const GROUPS: [&[Tool]; 8] = [
     plain::TOOLS,
     asking::TOOLS,
     speaking::TOOLS,
@@ -40,8 +41,8 @@ const GROUPS: [&[Tool]; 7] = [
     orders::TOOLS,
     effects::TOOLS,
     drafts::TOOLS,
+    reports::TOOLS,
 ];
-
 /// The tools that there are now, in order.
 fn all(core: &Core) -> impl Iterator<Item = &'static Tool> {
     let extra = if core.store.has(Extra::Tool) { changing::EXTRA } else { &[] };

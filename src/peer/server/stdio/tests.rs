@@ -86,6 +86,7 @@ async fn discovery_and_list_carry_what_the_revision_asks_for() {
         "prompts": { "listChanged": true },
         "completions": {},
         "logging": {},
+        "extensions": { "io.modelcontextprotocol/tasks": {} },
     });
     assert_eq!(result["capabilities"], capabilities);
     assert_eq!((&result["resultType"], &result["cacheScope"]), (&json!("complete"), &json!("public")));
