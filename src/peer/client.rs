@@ -9,6 +9,7 @@
 pub mod answers;
 mod desk;
 pub mod era;
+mod faults;
 mod follow;
 mod http;
 mod message;
@@ -35,6 +36,7 @@ use self::desk::Desk;
 use self::era::Settled;
 use self::message::Outgoing;
 use super::PeerError;
+use super::faults::Fault;
 use crate::machine::deadlines::Deadlines;
 use crate::machine::request::ClientRequest;
 use crate::spec::logging::Level;
@@ -366,10 +368,21 @@ impl Client {
         method: &str,
         params: Params,
         options: &CallOptions,
-        on_heard: impl FnMut(Heard<'_>) + Send,
+        mut on_heard: impl FnMut(Heard<'_>) + Send,
     ) -> Result<Report, PeerError> {
-        let outgoing = Outgoing::new(self.take_id(), method, params, options, self.desk.speech());
-        self.send(outgoing, options, on_heard).await
+        let wrongs = &self.desk.wrongs;
+        let mut params = wrongs.with_known_key(method, params);
+        for attempt in 1.. {
+            let speech = self.desk.speech();
+            let mut outgoing = Outgoing::new(self.take_id(), method, params.clone(), options, speech);
+            wrongs.spoil(&mut outgoing);
+            let report = self.send(outgoing, options, &mut on_heard).await?;
+            match wrongs.again(method, &params, &report, attempt) {
+                None => return Ok(report),
+                Some(again) => params = again,
+            }
+        }
+        unreachable!("there is no last number")
     }
 
     /// The one place where requests go out.
@@ -379,7 +392,8 @@ impl Client {
         options: &CallOptions,
         on_heard: impl FnMut(Heard<'_>) + Send,
     ) -> Result<Report, PeerError> {
-        let deadlines = Deadlines::new(self.clock.now(), options.idle, options.max)?;
+        let max = self.desk.wrongs.maximum(options.max);
+        let deadlines = Deadlines::new(self.clock.now(), options.idle, max)?;
         let exchange = match &self.link {
             Link::Stdio(link) => link.open(&outgoing).await?,
             Link::Http(link) => link.open(&outgoing)?,
@@ -389,7 +403,8 @@ impl Client {
     }
 
     fn take_id(&self) -> i64 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+        let step = i64::from(!self.desk.wrongs.is_on(Fault::ReusesId));
+        self.next_id.fetch_add(step, Ordering::Relaxed)
     }
 
     /// Messages that belonged to no open call: late answers and late progress, counted and

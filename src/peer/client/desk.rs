@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::Outcome;
 use super::answers::Answers;
+use super::faults::Wrongs;
 use super::follow::Incoming;
 use super::message::{self, Notice, Outgoing, Read, Speech};
 use crate::wire::jsonrpc::Id;
@@ -24,6 +25,8 @@ pub(super) struct Desk {
     table: Mutex<Table>,
     speech: Mutex<Speech>,
     answers: Mutex<Arc<Answers>>,
+    /// What this client does wrong on purpose.
+    pub(super) wrongs: Wrongs,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +59,8 @@ impl Drop for Place {
 impl Desk {
     pub(super) fn new() -> Arc<Desk> {
         let (table, answers) = (Mutex::default(), Mutex::default());
-        Arc::new(Desk { table, speech: Mutex::new(Speech::modern()), answers })
+        let wrongs = Wrongs::default();
+        Arc::new(Desk { table, speech: Mutex::new(Speech::modern()), answers, wrongs })
     }
 
     /// A poisoned lock is still good: no step can stop midway.

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use self::verdict::{Verdict, judge};
 use super::message::{Outgoing, Speech};
 use super::{CallOptions, Client, Link, Outcome, Params, PeerError, Report};
+use crate::peer::faults::Fault;
 use crate::spec::era::Era;
 use crate::spec::transport::Transport;
 use crate::spec::{meta, methods};
@@ -129,6 +130,7 @@ impl Client {
         if report.settled.is_some() {
             return Ok(report);
         }
+        let policy = &self.desk.wrongs.policy(policy);
         let mut asking = Asking { client: self, policy, options, report: &mut report };
         let settled = match policy.rule {
             EraRule::Modern => Some(Settled { speech: Speech::modern(), introduction: None }),
@@ -181,6 +183,8 @@ impl Asking<'_> {
             self.report.is_gone =
                 self.client.transport() == Transport::Stdio && matches!(report.outcome, Outcome::Lost(_));
             let (conclusion, next) = self.next(&verdict, is_retry);
+            let downgrades = self.client.desk.wrongs.is_on(Fault::Downgrades);
+            let next = if downgrades && next == Next::Modern { Next::Initialize } else { next };
             let result = match &report.outcome {
                 Outcome::Complete(result) => Some(result.clone()),
                 _ => None,

@@ -7,7 +7,7 @@ use tokio::time::{Sleep, sleep, sleep_until};
 
 use super::message::{Notice, Progress};
 use super::{CallOptions, Outcome, PeerError, Reason, Report, http, stdio};
-use crate::machine::deadlines::Fired;
+use crate::machine::deadlines::{Deadlines, Fired};
 use crate::machine::request::{ClientRequest, Heard as Told};
 use crate::machine::task::EXTENSION;
 use crate::time::{Ms, TimerClock};
@@ -37,6 +37,8 @@ pub(super) enum Incoming {
     Progress(Progress),
     /// Another notification that belongs to the call.
     Notice(Notice),
+    /// A comment of an event stream, told only to a client that takes it for a sign of the call.
+    Comment,
     /// Something was wrong; the call goes on.
     Fault(String),
     /// The end.
@@ -168,6 +170,10 @@ impl<F: FnMut(Heard<'_>) + Send> Call<F> {
                     self.progress(&progress);
                     due.as_mut().reset(self.due());
                 }
+                Some(Incoming::Comment) => {
+                    self.restart(options);
+                    due.as_mut().reset(self.due());
+                }
                 Some(Incoming::Notice(notice)) => (self.on_heard)(Heard::Notice(&notice)),
                 Some(Incoming::Status(status)) => self.report.status = Some(status),
                 Some(Incoming::Fault(fault)) => {
@@ -193,6 +199,13 @@ impl<F: FnMut(Heard<'_>) + Send> Call<F> {
             }
             Told::Rejected => self.report.rejected += 1,
             Told::Late => {}
+        }
+    }
+
+    /// The fault `comments_count`: both clocks begin anew.
+    fn restart(&mut self, options: &CallOptions) {
+        if let Ok(deadlines) = Deadlines::new(self.clock.now(), options.idle, options.max) {
+            self.record = ClientRequest::new(deadlines);
         }
     }
 

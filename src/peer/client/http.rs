@@ -26,6 +26,7 @@ use super::follow::{Exchange, IN_CAPACITY, Incoming};
 use super::message::{self, Outgoing, Speech};
 use super::{Outcome, PeerError, Reason, follow};
 use crate::machine::cancel::{Side, Signal as CancelSignal, Target, signal};
+use crate::peer::faults::Fault;
 use crate::spec::methods;
 use crate::spec::transport::Transport;
 use crate::time::Ms;
@@ -55,6 +56,8 @@ pub(super) struct Signal {
     id: Id,
     target: Target,
     speech: Speech,
+    /// On purpose, whatever the era.
+    posts_cancel: bool,
     server: Arc<Server>,
     tracker: TaskTracker,
     /// Older eras: the answer may come on another stream.
@@ -70,6 +73,7 @@ impl Signal {
     /// Tells the server in the way of the era, then closes.
     pub(super) async fn cancel(self, reason: Reason) {
         let kind = signal(Side::Client, Transport::Http, self.speech.era, self.target);
+        let kind = if self.posts_cancel { Some(CancelSignal::PostedNotification) } else { kind };
         if kind == Some(CancelSignal::PostedNotification) {
             let body = message::cancelled(&self.id, reason.as_str());
             let posting = self.server.clone().post(body, self.speech.clone(), self.tracker.clone());
@@ -116,7 +120,7 @@ impl Link {
             Some(self.desk.register(outgoing, sender.clone()).ok_or(PeerError::Gone)?)
         };
         let call = Call {
-            request: self.server.request(outgoing),
+            request: self.desk.wrongs.spoil_head(self.server.request(outgoing)),
             reader: Reader::new(&self.server, &self.desk, &self.tracker, outgoing, sender),
             server: self.server.clone(),
         };
@@ -127,11 +131,15 @@ impl Link {
             id: outgoing.id.clone(),
             target: target(&outgoing.method),
             speech: outgoing.speech.clone(),
+            posts_cancel: self.desk.wrongs.is_on(Fault::PostsCancel),
             server: self.server.clone(),
             tracker: self.tracker.clone(),
             _place: place,
         };
         self.tracker.spawn(call.run(self.tracker.clone(), close, reset));
+        if self.desk.wrongs.is_on(Fault::OpensGet) {
+            self.tracker.spawn(ask_for_stream(self.server.clone(), self.tracker.clone()));
+        }
         Ok(Exchange { incoming, signal: follow::Signal::Http(signal) })
     }
 
@@ -184,6 +192,14 @@ impl Link {
         self.cancel.cancel();
         self.server.drop_idle();
         self.tracker.close();
+    }
+}
+
+/// The fault `opens_get`: asks for a stream that this era does not have.
+async fn ask_for_stream(server: Arc<Server>, tracker: TaskTracker) {
+    if let Ok(mut connection) = server.connection(&tracker).await {
+        // Whatever the answer is, nothing is done with it.
+        let _ = connection.send(server.get(&Speech::modern(), None)).await;
     }
 }
 

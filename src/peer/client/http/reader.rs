@@ -12,8 +12,10 @@ use super::server::{Server, is_stream};
 use crate::machine::backoff;
 use crate::peer::client::Outcome;
 use crate::peer::client::desk::Desk;
+use crate::peer::client::faults::REST;
 use crate::peer::client::follow::Incoming;
 use crate::peer::client::message::{self, Outgoing, Read, Speech};
+use crate::peer::faults::Fault;
 use crate::spec::methods;
 use crate::time::Ms;
 use crate::wire::jsonrpc::Id;
@@ -178,7 +180,13 @@ impl Reader {
                 Some(Err(error)) => break format!("the stream broke off: {error}"),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
+            if self.desk.wrongs.is_on(Fault::SlowReader) {
+                tokio::time::sleep(REST.into()).await;
+            }
             for event in decoder.push(&data) {
+                if !event.comments.is_empty() && self.desk.wrongs.is_on(Fault::CommentsCount) {
+                    self.tell(Incoming::Comment).await;
+                }
                 if let Some(outcome) = self.event(event).await {
                     self.tell(Incoming::End(outcome)).await;
                     let rest = tokio::time::timeout(TAIL_WAIT.into(), body.collect()).await;
