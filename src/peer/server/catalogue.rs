@@ -51,3 +51,6 @@ fn cursor_start(cursor: &str, len: usize) -> Option<usize> {
     let start = cursor.strip_prefix(CURSOR_PREFIX)?.parse().ok()?;
     (1..len).contains(&start).then_some(start)
 }
+
+#[cfg(test)]
+mod tests;

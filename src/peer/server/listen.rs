@@ -112,3 +112,6 @@ fn acknowledgement(granted: &Filter, request: &Request) -> bytes::Bytes {
     let params = object(json!({ "notifications": notifications }));
     message::tagged(methods::ACKNOWLEDGED, params, &request.id)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::core::Core;
+use super::http::answer::Answer;
 use super::{ENDPOINT, ServerOptions, SharedCore, http, stdio};
 use crate::spec::transport::Transport;
 use crate::time::Ms;
@@ -20,7 +21,11 @@ pub(super) struct Wire {
     pub(super) capabilities: Value,
     /// Over HTTP: on whose behalf it asks.
     pub(super) principal: Option<&'static str>,
+    /// From which level on it wants to hear logs.
+    pub(super) log_level: Option<&'static str>,
     transport: Transport,
+    /// Over HTTP: the answer that is being read, and what was read of it.
+    stream: Option<(Answer, String)>,
     pipes: (DuplexStream, Lines<BufReader<DuplexStream>>),
     last_id: u64,
     /// Keeps the stdio side running.
@@ -55,7 +60,9 @@ impl Wire {
             core: core.clone(),
             capabilities: json!({}),
             principal: None,
+            log_level: None,
             transport,
+            stream: None,
             pipes: (input, BufReader::new(output).lines()),
             last_id: 0,
             _served: served,
@@ -86,12 +93,60 @@ impl Wire {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await["result"].take()
     }
 
+    /// Opens a request whose messages are read one by one; its id.
+    pub(super) async fn open(&mut self, method: &str, params: Value) -> u64 {
+        let (id, body) = self.body(method, params);
+        if self.transport == Transport::Http {
+            let answer = http::respond(self.core.clone(), self.post(method, &body), None).await;
+            self.stream = Some((answer.into_body(), String::new()));
+        } else {
+            self.write(&body).await;
+        }
+        id
+    }
+
+    /// The next message of the request that is open; `None`: its stream has ended.
+    pub(super) async fn heard(&mut self) -> Option<Value> {
+        let Some((body, read)) = &mut self.stream else { return Some(self.next().await) };
+        loop {
+            if let Some((event, rest)) = read.split_once("\n\n") {
+                let message = event.strip_prefix("data: ").map(|data| serde_json::from_str(data).unwrap());
+                *read = rest.to_owned();
+                if message.is_some() {
+                    return message;
+                }
+                continue;
+            }
+            let Some(frame) = body.frame().await else {
+                // One JSON body, or nothing more.
+                let whole = std::mem::take(read);
+                return serde_json::from_str(&whole).ok();
+            };
+            let frame = frame.unwrap().into_data().unwrap();
+            read.push_str(std::str::from_utf8(&frame).unwrap());
+        }
+    }
+
+    /// Gives up the request that is open, in the way of the transport.
+    pub(super) async fn leave(&mut self, id: u64) {
+        self.stream = None;
+        if self.transport == Transport::Stdio {
+            let params = json!({ "requestId": id });
+            let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            self.write(&note.to_string()).await;
+        }
+    }
+
     /// Starts a call, and gives it up, in the way of the transport; false: it was answered.
     pub(super) async fn give_up(&mut self, tool: &str, arguments: Value, when: When) -> bool {
-        let params = json!({ "name": tool, "arguments": arguments });
-        let (id, body) = self.body("tools/call", params);
+        self.give_up_request("tools/call", json!({ "name": tool, "arguments": arguments }), when).await
+    }
+
+    /// Starts a request, and gives it up, in the way of the transport; false: it was answered.
+    pub(super) async fn give_up_request(&mut self, method: &str, params: Value, when: When) -> bool {
+        let (id, body) = self.body(method, params);
         if self.transport == Transport::Http {
-            let answer = http::respond(self.core.clone(), self.post("tools/call", &body), None);
+            let answer = http::respond(self.core.clone(), self.post(method, &body), None);
             return match when {
                 When::After(time) => {
                     let whole = async { answer.await.into_body().collect().await.unwrap() };
@@ -132,6 +187,9 @@ impl Wire {
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             "progressToken": self.last_id,
         });
+        if let Some(level) = self.log_level {
+            params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+        }
         let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params });
         (self.last_id, body.to_string())
     }

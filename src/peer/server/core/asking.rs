@@ -226,3 +226,6 @@ fn missing_for(caller: &Caller, method: &str, params: &Value) -> Option<Vec<&'st
     };
     (!has).then(|| path.to_vec())
 }
+
+#[cfg(test)]
+mod tests;

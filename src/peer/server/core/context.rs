@@ -177,9 +177,19 @@ impl Context {
         tokio::select! {
             biased;
             () = self.live.cancel.cancelled() => Err(Ended::Cancelled),
-            sent = self.sink.send(outgoing) => sent.map_err(|_| Ended::Cancelled),
+            sent = self.sink.send(outgoing) => match sent {
+                Err(_) if !self.is_deaf() => Err(Ended::Cancelled),
+                _ => Ok(()),
+            },
         }
     }
+
+    /// The client has gone and this request is not to know.
+    fn is_deaf(&self) -> bool {
+        let is_http = self.caller.transport == Transport::Http;
+        is_http && self.core.options.mode.is_deaf() && !self.live.is_subscription
+    }
+
     /// Sends a message that belongs to no running request.
     pub(super) async fn send_apart(&self, body: Bytes) {
         // The transport is gone: there is nobody left to tell.

@@ -1,13 +1,15 @@
-//! Exchanges without sockets, on paused time, and the ends of real connections.
+//! Exchanges without sockets, on paused time; and real connections.
+
+mod sockets;
 
 use http_body_util::Full;
 use hyper::StatusCode;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::peer::server::ServerOptions;
 use crate::peer::server::core::Core;
+use crate::spec::headers;
 use crate::time::TimerClock;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"t"}"#;
@@ -36,6 +38,24 @@ impl Case {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},{META}}}}}"#
             ),
         }
+    }
+
+    /// A request of any method about `target`, which stands in `member` of its parameters.
+    fn of(method: &'static str, member: &str, target: &str) -> Case {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"{member}":{},{META}}}}}"#,
+            json!(target)
+        );
+        Case::echo()
+            .field("mcp-method", Some(method))
+            .field("mcp-name", Some(&headers::encode(target)))
+            .body(body)
+    }
+
+    /// A call whose arguments stand in fields too.
+    fn region(arguments: &Value, fields: &[(&'static str, &str)]) -> Case {
+        let call = Case::call("region", arguments);
+        fields.iter().fold(call, |call, (name, value)| call.also(name, Some(value)))
     }
 
     fn echo() -> Case {
@@ -201,6 +221,106 @@ async fn each_input_has_its_status_and_code() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn fields_mirror_the_target_of_each_method_and_the_arguments_that_ask_for_it() {
+    let read = |uri: &str| Case::of("resources/read", "uri", uri);
+    let get = || Case::of("prompts/get", "name", "slow_prompt");
+    let (region, shard) = ("mcp-param-region", "Mcp-Param-Shard");
+    let at = |fields: &[(&'static str, &str)]| Case::region(&json!({ "region": "eu", "shard": 7 }), fields);
+    let some =
+        |value: Value, fields: &[(&'static str, &str)]| Case::region(&json!({ "region": value }), fields);
+    let long = "x".repeat(3000);
+    let cases = [
+        ("resource", read("notes://today"), (200, 0)),
+        (
+            "resource in other case",
+            read("notes://today").field("mcp-name", Some("Notes://today")),
+            (400, -32020),
+        ),
+        ("resource without its field", read("notes://today").field("mcp-name", None), (400, -32020)),
+        ("no such resource, well mirrored", read("notes://日本"), (200, -32602)),
+        ("not encoded", read("notes://日本").field("mcp-name", Some("notes://?")), (400, -32020)),
+        ("looks encoded", read("=?base64?literal?="), (200, -32602)),
+        ("outer space", read(" padded "), (200, -32602)),
+        ("prompt", get(), (200, 0)),
+        ("prompt by another name", get().field("mcp-name", Some("letter")), (400, -32020)),
+        ("name of nothing", Case::of("tools/list", "x", "y"), (200, 0)),
+        ("listing with a cursor of nobody", Case::of("tools/list", "cursor", "y"), (200, -32602)),
+        ("arguments mirrored", at(&[(region, "eu"), (shard, "7")]), (200, 0)),
+        ("an integer as a number", at(&[(region, "eu"), (shard, "7.0")]), (200, 0)),
+        ("another integer", at(&[(region, "eu"), (shard, "8")]), (400, -32020)),
+        ("no integer", at(&[(region, "eu"), (shard, "seven")]), (400, -32020)),
+        ("one missing", at(&[(region, "eu")]), (400, -32020)),
+        ("another value", at(&[(region, "us"), (shard, "7")]), (400, -32020)),
+        ("twice", at(&[(region, "eu"), (region, "eu"), (shard, "7")]), (400, -32020)),
+        ("null is not mirrored", some(Value::Null, &[]), (200, 0)),
+        ("null mirrored", some(Value::Null, &[(region, "null")]), (400, -32020)),
+        ("mirror of nothing", Case::region(&json!({}), &[(region, "eu")]), (400, -32020)),
+        ("encoded", some(json!("größe"), &[(region, "=?base64?Z3LDtsOfZQ==?=")]), (200, 0)),
+        ("not encoded enough", some(json!("größe"), &[(region, "=?base64?Z3LDtsOfZQ?=")]), (400, -32020)),
+        (
+            "half a sentinel is a literal",
+            some(json!("=?base64?eA=="), &[(region, "=?base64?eA==")]),
+            (200, 0),
+        ),
+        ("long", some(json!(long), &[(region, &long)]), (200, 0)),
+        ("a field that no schema knows", Case::region(&json!({}), &[("mcp-param-other", "x")]), (200, 0)),
+        ("a tool without such arguments", Case::echo().also(region, Some("eu")), (200, 0)),
+        (
+            "fields before version",
+            at(&[(region, "us")])
+                .replaced("2026-07-28", "2027-01-01")
+                .field("mcp-protocol-version", Some("2027-01-01")),
+            (400, -32020),
+        ),
+    ];
+    for (name, case, expected) in cases {
+        assert_eq!(outcome(&case).await, expected, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hostile_bodies_have_the_answer_that_is_written_down() {
+    let deep =
+        |open: &str, close: &str, levels: usize| format!("{}{}", open.repeat(levels), close.repeat(levels));
+    let lists = deep("[", "]", 100_000);
+    let argument = |raw: &str| Case::echo().replaced("\"hi\"", raw);
+    let nested = format!("{}1{}", r#"{"a":"#.repeat(10), "}".repeat(10));
+    let in_meta =
+        Case::echo().replaced(r#"clientCapabilities":{}"#, &format!(r#"clientCapabilities":{nested}"#));
+    let cases = [
+        ("a deep argument is a wrong one", argument(&lists), (200, 0)),
+        ("a deep batch", Case::echo().body(lists.clone()), (400, -32600)),
+        ("an open end", Case::echo().body("[".repeat(100_000)), (400, -32700)),
+        ("half of a character", argument("\"\\ud800\""), (200, 0)),
+        ("not UTF-8 as text", Case::echo().replaced("hi", "\u{fffd}"), (200, 0)),
+        ("an id twice", Case::echo().replaced("\"id\":1", "\"id\":1,\"id\":2"), (400, -32600)),
+        ("a large number", Case::echo().replaced("\"id\":1", "\"id\":18446744073709551617"), (200, 0)),
+        ("an exponent", Case::echo().replaced("\"id\":1", "\"id\":1e999999999"), (400, -32600)),
+        ("capabilities in ten levels", in_meta, (200, 0)),
+    ];
+    for (name, case, expected) in cases {
+        assert_eq!(outcome(&case).await, expected, "{name}");
+    }
+    let mut request = Case::echo().request();
+    let mut body = Case::echo().body.into_bytes();
+    let at = body.windows(2).position(|two| two == b"hi").unwrap();
+    body[at] = 0xff;
+    *request.body_mut() = Full::new(Bytes::from(body));
+    let answer = respond(core(AnswerMode::Auto), request, None).await;
+    assert_eq!(answer.status(), 400);
+    assert!(text(answer).await.contains("-32700"), "not UTF-8");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_at_once_keeps_its_status_in_every_mode() {
+    for mode in [AnswerMode::Auto, AnswerMode::Sse, AnswerMode::Json, AnswerMode::LegacyStateless] {
+        let answer = Case::call("ask_user", &json!({})).answer(&core(mode)).await;
+        assert_eq!(answer.status(), 400, "{mode:?}");
+        assert!(text(answer).await.contains("-32021"), "{mode:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_version_that_is_not_spoken_is_told_with_exactly_two_lists() {
     let case = Case::echo().replaced("2026-07-28", "2027-01-01");
     let case = case.field("mcp-protocol-version", Some("2027-01-01"));
@@ -302,97 +422,4 @@ async fn a_body_that_stalls_is_refused_after_five_seconds() {
     let answer = respond(core(AnswerMode::Auto), request, None).await;
     assert_eq!((clock.now(), answer.status().as_u16()), (Ms(5000), 400));
     assert!(text(answer).await.contains("-32700"));
-}
-
-/// How a client can leave a connection.
-#[derive(Debug, Clone, Copy)]
-enum Leave {
-    Fin,
-    Reset,
-    HalfClose,
-}
-
-#[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "a test owns its task through the handle")]
-async fn every_way_of_leaving_a_socket_cancels_and_the_server_ends_in_time() {
-    for tool in ["silent", "flood"] {
-        for leave in [Leave::Fin, Leave::Reset, Leave::HalfClose] {
-            let core = core(AnswerMode::Auto);
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let addr = listener.local_addr().unwrap();
-            let cancel = CancellationToken::new();
-            let serving = tokio::spawn(serve(core.clone(), listener, cancel.clone()));
-            let case = Case::call(tool, &json!({ "n": 1_000_000, "size": 1000 }));
-            let mut stream = TcpStream::connect(addr).await.unwrap();
-            stream.write_all(head_and_body(&case).as_bytes()).await.unwrap();
-            if tool == "flood" {
-                stream.read_exact(&mut [0; 64]).await.unwrap();
-            } else {
-                while core.handlers.is_empty() {
-                    tokio::task::yield_now().await;
-                }
-            }
-            match leave {
-                Leave::Fin => drop(stream),
-                Leave::Reset => {
-                    socket2::SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-                    drop(stream);
-                }
-                Leave::HalfClose => {
-                    stream.shutdown().await.unwrap();
-                    // It goes on reading, as such a client does.
-                    tokio::spawn(async move { stream.read_to_end(&mut Vec::new()).await });
-                }
-            }
-            tracing::debug!(?leave, tool);
-            all_ended(&core).await;
-            cancel.cancel();
-            tokio::time::timeout(Ms(500).into(), serving).await.expect("the server goes on").unwrap();
-        }
-    }
-}
-
-fn head_and_body(case: &Case) -> String {
-    let fields: Vec<String> = case.fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    let fields = fields.join("\r\n");
-    let length = case.body.len();
-    format!("POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n{fields}\r\n\r\n{}", case.body)
-}
-
-#[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "a test owns its task through the handle")]
-async fn it_ends_in_time_although_calls_are_open() {
-    let core = core(AnswerMode::Auto);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    let cancel = CancellationToken::new();
-    let serving = tokio::spawn(serve(core.clone(), listener, cancel.clone()));
-    let mut stream = TcpStream::connect(addr).await.unwrap();
-    stream.write_all(head_and_body(&Case::call("silent", &json!({}))).as_bytes()).await.unwrap();
-    while core.handlers.is_empty() {
-        tokio::task::yield_now().await;
-    }
-    cancel.cancel();
-    tokio::time::timeout(Ms(500).into(), serving).await.expect("the server goes on").unwrap();
-    assert_eq!(stream.read(&mut [0; 8]).await.unwrap_or(0), 0, "no answer");
-    assert!(core.handlers.is_empty());
-}
-
-#[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "a test lets its server end with the runtime")]
-async fn h2_with_prior_knowledge_is_served() {
-    use hyper_util::rt::TokioExecutor;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    tokio::spawn(serve(core(AnswerMode::Auto), listener, CancellationToken::new()));
-    let stream = TokioIo::new(TcpStream::connect(addr).await.unwrap());
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
-    tokio::spawn(connection);
-    let mut request = Case::echo().request();
-    *request.uri_mut() = format!("http://{addr}/mcp").parse().unwrap();
-    let answer = sender.send_request(request).await.unwrap();
-    assert_eq!(answer.status(), 200);
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
-    assert!(body.windows(2).any(|two| two == b"hi"));
 }
