@@ -29,6 +29,7 @@ use crate::machine::policy::contract::Pointer;
 use crate::wire::jsonrpc::Id;
 
 pub(super) use self::book::{Entry, Stock};
+pub(super) use self::schema::ARTICLES;
 
 /// Where the key stands in the arguments of a tool with an effect.
 pub(super) const KEY: &str = "idempotency_key";
@@ -78,7 +79,7 @@ pub(super) enum LedgerError {
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
     /// Nothing of this name is in stock.
-    #[error("no article {0:?}; the resource stock://all lists them")]
+    #[error("no article {0:?}; the resources stock://SKU are what there is")]
     UnknownSku(String),
     /// Less is left than was asked for.
     #[error("{wanted} of {sku} wanted, {left} left; nothing was reserved")]

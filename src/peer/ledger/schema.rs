@@ -26,7 +26,7 @@ static NEW_FILES: AtomicU64 = AtomicU64::new(0);
 const LAYOUT: i64 = 1;
 
 /// What a new ledger has in stock.
-const ARTICLES: [(&str, i64); 3] = [("SKU-1", 10), ("SKU-2", 3), ("SKU-3", 0)];
+pub(in crate::peer) const ARTICLES: [(&str, i64); 3] = [("SKU-1", 10), ("SKU-2", 3), ("SKU-3", 0)];
 
 const TABLES: &str = "
 CREATE TABLE counter (operation TEXT PRIMARY KEY, effects INTEGER NOT NULL) STRICT;

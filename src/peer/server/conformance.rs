@@ -6,10 +6,11 @@ mod handshake;
 mod plain;
 mod prompts;
 mod resources;
+mod tasks;
 
 pub(super) use self::prompts::PROMPTS;
 pub(super) use self::resources::FAMILY;
 use super::tools::Tool;
 
 /// The groups of tools.
-pub(super) const GROUPS: [&[Tool]; 3] = [plain::TOOLS, asking::TOOLS, handshake::TOOLS];
+pub(super) const GROUPS: [&[Tool]; 4] = [plain::TOOLS, asking::TOOLS, handshake::TOOLS, tasks::TOOLS];

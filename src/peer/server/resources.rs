@@ -1,6 +1,7 @@
 //! Resources and their templates. A file holds a family of them.
 
 mod asking;
+pub(super) mod ledger;
 mod notes;
 mod plain;
 
@@ -31,7 +32,7 @@ pub(super) struct Family {
 /// The families, in the order of the lists.
 fn families(core: &Core) -> impl Iterator<Item = &'static Family> {
     let of_suite = core.options.conformance.then_some(&conformance::FAMILY);
-    [&notes::FAMILY, &plain::FAMILY, &asking::FAMILY].into_iter().chain(of_suite)
+    [&notes::FAMILY, &plain::FAMILY, &ledger::FAMILY, &asking::FAMILY].into_iter().chain(of_suite)
 }
 
 /// `resources/list`.

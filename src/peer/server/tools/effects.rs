@@ -7,6 +7,8 @@ use super::{Context, Ended, Request, Tool, changes, needed, object, only, reads,
 use crate::peer::faults::Fault;
 use crate::peer::ledger::{Effect, Intent, KEY, LedgerError};
 use crate::peer::server::core::Answer;
+use crate::peer::server::hub::Change;
+use crate::peer::server::resources::ledger;
 use crate::peer::server::shop;
 
 /// Most that may be charged or reserved at once. ours: exact in every reader of JSON.
@@ -68,6 +70,10 @@ async fn take_effect(request: &Request, ctx: &mut Context, effect: Effect) -> An
     let key = text(request, KEY)?;
     let arguments = request.at(&["arguments"]).map_or("{}", RawValue::get);
     let tenant = shop::tenant(ctx.caller());
+    let stock = match &effect {
+        Effect::Reserve { sku, .. } => Some(ledger::uri(sku)),
+        Effect::Charge { .. } => None,
+    };
     ctx.checkpoint()?;
     let recorded = match Intent::new(effect, &tenant, key.as_deref(), arguments, &request.id) {
         Ok(intent) => ctx.core().shop.ledger.record(intent).await,
@@ -77,8 +83,14 @@ async fn take_effect(request: &Request, ctx: &mut Context, effect: Effect) -> An
         Ok(recorded) => recorded,
         Err(error) => return refused(&error),
     };
+    if key.is_some() {
+        ctx.core().hub.tell(&Change::Updated(ledger::keys_uri()));
+    }
     if !recorded.is_replay {
         ctx.teller().effect(key.as_deref(), &recorded.receipt);
+        if let Some(uri) = stock {
+            ctx.core().hub.tell(&Change::Updated(uri));
+        }
         if ctx.faults().is_on(Fault::DropResponseAfterCommit) {
             return Err(Ended::Cancelled);
         }
