@@ -42,6 +42,10 @@ class Leg:
 LEGS = (
     Leg("server-modern", "Server", "2026-07-28", extensions=("tasks-",)),
     Leg("server-legacy", "Server", "2025-11-25", args=("--era", "legacy")),
+    Leg("server-2025-06-18", "Server", "2025-06-18", args=("--era", "legacy")),
+    Leg("server-2025-03-26", "Server", "2025-03-26", args=("--era", "legacy")),
+    Leg("server-dual-modern", "Server", "2026-07-28", args=("--era", "dual"), extensions=("tasks-",)),
+    Leg("server-dual-legacy", "Server", "2025-11-25", args=("--era", "dual")),
 )
 
 
