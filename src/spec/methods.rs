@@ -84,6 +84,10 @@ pub const PROGRESS: &str = "notifications/progress";
 pub const MESSAGE: &str = "notifications/message";
 /// Legacy: sets the level of the log messages of a session.
 pub const SET_LEVEL: &str = "logging/setLevel";
+/// 2025-11-25: waits for the end of a task, and gives what it has made.
+pub const TASKS_RESULT: &str = "tasks/result";
+/// 2025-11-25: lists the tasks of a client.
+pub const TASKS_LIST: &str = "tasks/list";
 /// Legacy: asks whether the other side is there.
 pub const PING: &str = "ping";
 /// Legacy: asks for notifications about a resource.

@@ -26,7 +26,7 @@ pub(super) use self::sessions::Sessions;
 use super::ServerEra;
 use super::message::Request;
 use crate::spec::era::Era;
-use crate::spec::{meta, methods};
+use crate::spec::meta;
 
 impl ServerEra {
     /// The revisions with a handshake are served.
@@ -35,10 +35,10 @@ impl ServerEra {
     }
 }
 
-/// A request by the rules of 2026-07-28: it says its revision itself (VER-11). `initialize` never
-/// is one.
+/// A request by the rules of 2026-07-28: it says its revision itself (VER-11). Even `initialize`
+/// is one then, and a method that there is no more.
 fn is_modern(request: &Request) -> bool {
-    request.method != methods::INITIALIZE && request.at(&["_meta", meta::PROTOCOL_VERSION]).is_some()
+    request.at(&["_meta", meta::PROTOCOL_VERSION]).is_some()
 }
 
 /// The revision that this name stands for is modern.

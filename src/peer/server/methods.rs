@@ -2,6 +2,7 @@
 
 use super::core::{Answer, Context};
 use super::message::{Refusal, Request};
+use super::tasks::of_2025_11_25;
 use super::{completion, discover, listen, prompts, resources, tasks, tools};
 use crate::spec::era::Era;
 use crate::spec::{codes, methods};
@@ -22,10 +23,12 @@ pub(super) enum Method {
     TasksGet,
     TasksUpdate,
     TasksCancel,
+    TasksResult,
+    TasksList,
 }
 
 impl Method {
-    const ALL: [(&str, Method); 13] = [
+    const ALL: [(&str, Method); 15] = [
         (methods::DISCOVER, Method::Discover),
         (methods::TOOLS_LIST, Method::ToolsList),
         (methods::TOOLS_CALL, Method::ToolsCall),
@@ -39,6 +42,8 @@ impl Method {
         (methods::TASKS_GET, Method::TasksGet),
         (methods::TASKS_UPDATE, Method::TasksUpdate),
         (methods::TASKS_CANCEL, Method::TasksCancel),
+        (methods::TASKS_RESULT, Method::TasksResult),
+        (methods::TASKS_LIST, Method::TasksList),
     ];
 
     /// The method of a request in its era.
@@ -53,6 +58,7 @@ impl Method {
     }
 
     pub(super) async fn run(self, request: &Request, ctx: &mut Context) -> Answer {
+        let is_modern = ctx.caller().era.is_modern();
         match self {
             Method::Discover => Ok(discover::discover()),
             Method::ToolsList => tools::list(request, ctx),
@@ -64,9 +70,13 @@ impl Method {
             Method::PromptsGet => prompts::get(request, ctx).await,
             Method::Complete => completion::complete(request, ctx),
             Method::Listen => listen::listen(request, ctx).await,
-            Method::TasksGet => tasks::get(request, ctx),
+            Method::TasksGet if is_modern => tasks::get(request, ctx),
+            Method::TasksCancel if is_modern => tasks::cancel(request, ctx),
+            Method::TasksGet => of_2025_11_25::get(request, ctx),
+            Method::TasksCancel => of_2025_11_25::cancel(request, ctx),
+            Method::TasksResult => of_2025_11_25::result(request, ctx).await,
+            Method::TasksList => of_2025_11_25::list(request, ctx),
             Method::TasksUpdate => tasks::update(request, ctx),
-            Method::TasksCancel => tasks::cancel(request, ctx),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! a worker, and nothing else, ends the task: `tasks/cancel` is a wish that the worker sees at its
 //! next checkpoint. Tasks belong to whom they were made for, and last no longer than this process.
 
+pub(super) mod of_2025_11_25;
 mod store;
 mod worker;
 
@@ -22,7 +23,6 @@ use super::hub::Change;
 use super::message::{Refusal, Request};
 use super::{SharedCore, sealed, shop};
 use crate::machine::task::{EXTENSION, TaskRefusal};
-use crate::spec::codes;
 use crate::time::TimerClock;
 
 /// Where the extension stands among the capabilities.
@@ -65,16 +65,20 @@ impl Context {
     {
         let core = self.core();
         let (id, owner) = (sealed::handle("task"), shop::tenant(self.caller()));
-        let mut handle = match core.tasks.store.start(&id, &owner, terms, self.knows_tasks()) {
+        let asked = of_2025_11_25::asked(self);
+        let terms = asked.map_or(terms, |asked| asked.terms(terms));
+        let is_declared = self.knows_tasks() || asked.is_some();
+        let mut handle = match core.tasks.store.start(&id, &owner, terms, is_declared) {
             Ok(Some(handle)) => handle,
             Ok(None) => return Ended::Failed("there are too many tasks; try again later".to_owned()),
-            Err(_) if !self.caller().era.is_modern() => {
-                return Ended::Failed("this takes a task, which this revision does not have".to_owned());
-            }
+            Err(_) if !self.caller().era.is_modern() => return of_2025_11_25::is_needed(self),
             Err(refusal) => return refused(self.request(), refusal),
         };
         let worker = Worker::new(core.clone(), id);
         core.tasks.workers.spawn(worker.clone().run(work(worker)));
+        if asked.is_some() {
+            return Ended::Task(of_2025_11_25::handle(handle));
+        }
         handle.insert("resultType".to_owned(), json!("task"));
         Ended::Task(handle)
     }
@@ -115,11 +119,6 @@ pub(super) fn cancel(request: &Request, ctx: &Context) -> Answer {
 }
 
 fn id(request: &Request, ctx: &Context) -> Result<String, Ended> {
-    if !ctx.caller().era.is_modern() {
-        // The core tasks of 2025-11-25 have these names too; this server never had those.
-        let text = format!("no method {}", request.method);
-        return Err(Ended::Refused(Refusal::new(Some(&request.id), codes::METHOD_NOT_FOUND, text)));
-    }
     match request.string_at(&["taskId"]) {
         Some(id) => Ok(id.into_owned()),
         None if ctx.knows_tasks() => {

@@ -18,7 +18,9 @@ use super::conformance;
 use super::core::{Answer, Context, Core, Ended, Running, object};
 use super::message::{Refusal, Request};
 use super::store::Extra;
+use super::tasks::of_2025_11_25;
 use crate::peer::faults::Fault;
+use crate::spec::era::Era;
 use crate::wire::jsonrpc::Id;
 
 /// A tool.
@@ -66,6 +68,9 @@ pub(super) fn list(request: &Request, ctx: &Context) -> Answer {
     if ctx.faults().is_on(Fault::TwinTools) {
         tools.extend(tools.first().cloned());
     }
+    if ctx.caller().era == Era::V2025_11_25 {
+        of_2025_11_25::mark(&mut tools, reports::TOOLS.iter().map(|tool| tool.name));
+    }
     page(request, ctx, "tools", tools)
 }
 
@@ -82,6 +87,9 @@ pub(super) async fn call(request: &Request, ctx: &mut Context) -> Answer {
         let text = format!("no tool {name:?}; tools/list names them");
         return Err(Ended::Refused(Refusal::params(&request.id, text)));
     };
+    if of_2025_11_25::asked(ctx).is_some() && !reports::TOOLS.iter().any(|one| one.name == tool.name) {
+        return Err(of_2025_11_25::is_not_offered(ctx, tool.name));
+    }
     (tool.run)(request, ctx).await
 }
 

@@ -40,8 +40,10 @@ pub(in crate::peer::server) fn is_legacy(era: ServerEra, fields: &HeaderMap, bod
     }
     let version = field(fields, headers::PROTOCOL_VERSION);
     match message::read(body) {
-        Ok(Message::Request(request)) if request.method == methods::INITIALIZE => true,
-        Ok(Message::Request(request)) => !is_modern(&request) && !version.is_some_and(is_modern_name),
+        Ok(Message::Request(request)) if is_modern(&request) => false,
+        Ok(Message::Request(request)) => {
+            request.method == methods::INITIALIZE || !version.is_some_and(is_modern_name)
+        }
         // Only the head can tell.
         _ => {
             !version.is_some_and(is_modern_name)

@@ -45,10 +45,10 @@ impl Pipe {
             _ => return true,
         }
         match incoming {
-            Incoming::One(Message::Request(request)) => match request.method.as_str() {
-                methods::INITIALIZE => true,
-                _ => self.session.get().is_some() && !is_modern(request),
-            },
+            Incoming::One(Message::Request(request)) => {
+                let is_open = self.session.get().is_some();
+                !is_modern(request) && (is_open || request.method == methods::INITIALIZE)
+            }
             _ => self.session.get().is_some(),
         }
     }

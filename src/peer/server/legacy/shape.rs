@@ -118,6 +118,10 @@ pub(super) fn capabilities(era: Era, mut capabilities: Map<String, Value>) -> Ma
         capabilities.remove("completions");
     }
     capabilities.insert("logging".to_owned(), json!({}));
+    if era == Era::V2025_11_25 {
+        let calls = json!({ "tools": { "call": {} } });
+        capabilities.insert("tasks".to_owned(), json!({ "list": {}, "cancel": {}, "requests": calls }));
+    }
     capabilities
 }
 
@@ -210,7 +214,8 @@ mod tests {
         let modern =
             json!({ "tools": { "listChanged": true }, "completions": {}, "extensions": { "x/y": {} } });
         for era in ERAS {
-            let told = capabilities(era, object(modern.clone()));
+            let mut told = capabilities(era, object(modern.clone()));
+            assert_eq!(told.remove("tasks").is_some(), era == V2025_11_25);
             let mut expected = object(json!({ "tools": { "listChanged": true }, "logging": {} }));
             if era > V2024_11_05 {
                 expected.insert("completions".to_owned(), json!({}));

@@ -137,6 +137,40 @@ impl Store {
         Ok(())
     }
 
+    /// The end of a task at once, as 2025-11-25 has it: its worker finds it over. `None`: it was
+    /// over before.
+    pub(super) fn end(&self, id: &str, owner: &str) -> Result<Option<Told>, TaskRefusal> {
+        let mut state = self.lock();
+        state.of(id, owner)?;
+        state.machine.cancel(&id.to_owned(), true)?;
+        let State { machine, about } = &mut *state;
+        let (Some(task), Some(about)) = (machine.worker(&id.to_owned()), about.get_mut(id)) else {
+            return Err(TaskRefusal::Unknown);
+        };
+        if task.state().is_terminal() {
+            return Ok(None);
+        }
+        about.questions.clear();
+        task.give_input();
+        task.checkpoint();
+        about.touch();
+        about.news.notify_one();
+        Ok(state.told(id))
+    }
+
+    /// The tasks of an owner, oldest first.
+    pub(super) fn all(&self, owner: &str) -> Vec<Map<String, Value>> {
+        let state = self.lock();
+        let mut mine: Vec<(DateTime<Utc>, &String)> = state
+            .about
+            .iter()
+            .filter(|(_, about)| about.owner == owner)
+            .map(|(id, about)| (about.created_at, id))
+            .collect();
+        mine.sort();
+        mine.into_iter().filter_map(|(_, id)| state.told(id)).map(|told| told.state).collect()
+    }
+
     /// `tasks/update`: takes answers to open questions; others are not looked at. Some: the state,
     /// if it is another one now.
     pub(super) fn update(

@@ -514,6 +514,12 @@ async fn modern_and_legacy_clients_share_an_endpoint_and_nothing_else() {
         (modern.clone().field("mcp-method", Some("tools/call")), list.clone(), (400, -32020)),
         (modern.clone().field("mcp-protocol-version", Some("2025-11-25")), list.clone(), (400, -32020)),
         (modern.clone(), request(1, "tools/list", json!({})), (400, -32602)),
+        (
+            modern.clone().field("mcp-method", Some("initialize")),
+            request(1, "initialize", json!({ "_meta": meta })),
+            (404, -32601),
+        ),
+        (modern.clone(), initialize("2026-07-28", &json!({})), (200, 0)),
         (Client::new(&core), request(1, "tools/list", json!({})), (400, -32600)),
         (
             legacy.clone().field("mcp-session-id", Some("x")),
