@@ -59,7 +59,7 @@ use book::Book;
 use case::Case;
 use findings::Findings;
 
-/// How bad a finding is (protocol.md section 18), in rising order.
+/// How bad a finding is, in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Advice, deprecations, heuristics, operational notes.

@@ -93,6 +93,16 @@ fn every_decidable_rule_is_proved_by_both_kinds_of_examples() {
     assert!(lacking.is_empty(), "no examples: {lacking:?}");
 }
 
+#[test]
+fn a_rule_of_our_own_is_written_down() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/semantics.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let sections: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let ours = catalogue::entries().iter().filter_map(|entry| entry.clause.strip_prefix("ours:"));
+    let lost: Vec<_> = ours.filter(|section| !sections.contains(section)).collect();
+    assert!(lost.is_empty(), "no such section in docs/semantics.md: {lost:?}");
+}
+
 /// Groups of rules, and how many each has at least.
 const GROUPS: [(&str, usize); 30] = [
     ("RPC", 29),

@@ -201,7 +201,7 @@ pub struct Call {
     pub method: Name,
     /// Tool or prompt name, resource URI or task id.
     pub target: Option<Name>,
-    /// The era of the request (protocol.md section 10), where it is known.
+    /// The era of the request (docs/semantics.md, eras), where it is known.
     pub era: Option<Era>,
     /// The row of the request.
     pub row: RowIdx,

@@ -76,7 +76,7 @@ impl Model {
     }
 
     /// An HTTP status without a message has refused a call. For a discovery that is how a legacy server
-    /// sounds (protocol.md section 10); a status of 500 and more is an outage and proves nothing.
+    /// sounds (docs/semantics.md, eras); a status of 500 and more is an outage and proves nothing.
     pub(super) fn note_refused(&mut self, idx: CallIdx, status: Option<u16>) {
         let Some(call) = self.call(idx).filter(|call| call.method == Name::DISCOVER) else { return };
         let scope = call.scope;

@@ -198,7 +198,7 @@ impl Model {
         At { scope, ..at }
     }
 
-    /// protocol.md section 10: header, `_meta`, then what `initialize` settled, then the channel.
+    /// docs/semantics.md, eras: header, `_meta`, then what `initialize` settled, then the channel.
     fn era_of_request(&mut self, at: At, method: Name, said: &Said<'_>) -> Option<Era> {
         let named = at.era.or_else(|| said.era());
         let begins = method == Name::INITIALIZE && at.dir == Dir::C2s;

@@ -1,6 +1,6 @@
 //! Races: who won between a cancel and an answer, by how much, and what makes that sure.
 //!
-//! The middle sees when the two passed, not when the peers read them (reliability.md section 2).
+//! The middle sees when the two passed, not when the peers read them (docs/semantics.md, races).
 //! So a verdict always comes with the margin, the two rows that it stands between, and what
 //! decided: the order on one channel, a witness, what the server told, the window, or the end.
 

@@ -14,7 +14,7 @@ pub struct ScopeIdx(pub u32);
 /// Quick round trips kept for the median.
 const ROUND_TRIPS: usize = 63;
 
-/// The smallest grace window between a cancel and an answer (protocol.md section 18).
+/// The smallest grace window between a cancel and an answer (docs/semantics.md, races).
 const WINDOW_MIN_NS: u64 = 500_000_000;
 
 /// One process (stdio), one session (legacy HTTP), or everything else on HTTP.
@@ -158,7 +158,7 @@ impl Scope {
     }
 
     /// The era of a message that names none and belongs to no request: that of the channel, where
-    /// the channel has only one (protocol.md section 10).
+    /// the channel has only one (docs/semantics.md, eras).
     #[must_use]
     pub fn channel_era(&self) -> Option<Era> {
         match (self.negotiated, self.has_modern) {
@@ -187,7 +187,7 @@ impl Scope {
     }
 
     /// The grace window W as round trips tell it: the larger of 500 ms and three median round trips of the latest quick requests
-    /// (protocol.md section 18). In nanoseconds.
+    /// (docs/semantics.md, races). In nanoseconds.
     pub(super) fn window_ns(&self) -> u64 {
         let mut sorted = self.quick.clone();
         sorted.sort_unstable();

@@ -185,7 +185,7 @@ impl Model {
     }
 
     /// Equal for requests of one client: the one of a pipe; on HTTP those that sign and name
-    /// themselves alike (protocol.md section 18, scope of names).
+    /// themselves alike (docs/semantics.md, evidence).
     fn client_of(&self, at: At, said: &Said<'_>) -> u64 {
         if at.transport == Transport::Stdio {
             return 0;

@@ -1,7 +1,7 @@
 //! Tasks: what a call became that goes on after its answer. Both kinds: those of the 2025-11-25 core,
-//! and those of the Tasks extension (protocol.md section 16).
+//! and those of the Tasks extension.
 //!
-//! A request and its task are two things (reliability.md section 4): the call ends with the handle, the
+//! A request and its task are two things (docs/semantics.md, tasks): the call ends with the handle, the
 //! task lives on under its own id and is read by polls and notifications. States are kept as they were
 //! told, with when they were asked for and when they were delivered, since polls may overlap.
 

@@ -154,7 +154,7 @@ fn transport(transport: Transport) -> &'static str {
 /// Where a rule is written, in words.
 fn clause(clause: &str) -> String {
     match clause.split_once(':') {
-        Some(("ours", _)) => "none, a rule of midwire's own".to_owned(),
+        Some(("ours", section)) => format!("none, a rule of midwire's own: docs/semantics.md#{section}"),
         Some(("ext-tasks", page)) => format!("tasks extension, {page}"),
         Some((revision, page)) => format!("specification {revision}, {page}"),
         None => format!("specification {}, {clause}", Era::V2026_07_28.as_str()),
@@ -187,7 +187,7 @@ mod tests {
             ("basic/index#messages", "specification 2026-07-28, basic/index#messages"),
             ("2025-03-26:basic/lifecycle#a", "specification 2025-03-26, basic/lifecycle#a"),
             ("ext-tasks:tasks#a", "tasks extension, tasks#a"),
-            ("ours:a", "none, a rule of midwire's own"),
+            ("ours:a", "none, a rule of midwire's own: docs/semantics.md#a"),
         ];
         for (text, words) in cases {
             assert_eq!(clause(text), words);

@@ -221,7 +221,7 @@ impl<'a> Case<'a> {
     }
 
     /// The process or session has completed a legacy handshake: both eras may be in use at once
-    /// (protocol.md section 18, dual-era).
+    /// (docs/semantics.md, eras).
     pub(super) fn is_dual(&self) -> bool {
         self.scope().is_some_and(|scope| scope.negotiated.is_some())
     }
@@ -242,7 +242,7 @@ impl<'a> Case<'a> {
         self.model.overview().is_full
     }
 
-    /// The grace window in which signals may cross, in nanoseconds (protocol.md section 18).
+    /// The grace window in which signals may cross, in nanoseconds (docs/semantics.md, races).
     pub(super) fn window_ns(&self) -> u64 {
         self.model.window_ns(self.seen.scope)
     }

@@ -22,7 +22,8 @@ pub struct Entry {
     /// What must have been seen before it can be decided.
     pub needs: Vec<Need>,
     /// Where it is written: page and anchor of the 2026-07-28 specification, `DATE:page#anchor` of an
-    /// earlier one, `schema#type`, `ext-tasks:…`, or `ours:…` for a rule of midwire's own.
+    /// earlier one, `schema#type`, `ext-tasks:…`, or `ours:section` for a rule of
+    /// midwire's own, written in `docs/semantics.md`.
     pub clause: &'static str,
     /// The rule, in one sentence.
     pub rule: &'static str,

@@ -208,7 +208,7 @@ pub fn target_paths(method: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// Answers to this method may ask for input, in the modern era (protocol.md section 11).
+/// Answers to this method may ask for input, in the modern era (MRT-01).
 #[must_use]
 pub fn may_ask_for_input(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read")

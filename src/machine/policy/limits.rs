@@ -36,7 +36,7 @@ pub struct Limits {
     /// Answers to one call ask for input 8 times at most (MRT-15).
     pub input_rounds: u32,
     /// The grace window W between two signals that crossed; `None`: the larger of 500 ms and three
-    /// median round trips (protocol.md section 18).
+    /// median round trips (docs/semantics.md, races).
     #[serde(rename = "grace_ms", deserialize_with = "limit")]
     pub grace: Option<Ms>,
 }

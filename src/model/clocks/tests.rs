@@ -1,4 +1,4 @@
-//! The vectors of reliability.md section 3 on recordings, and calls that were cut.
+//! The two clocks (docs/semantics.md, clocks) on recordings, and calls that were cut.
 
 use super::*;
 use crate::model::script::{MODERN, Script, cancel, result};

@@ -21,7 +21,8 @@ const REFUSED_LIMIT: usize = 64;
 /// What is wrong with the mirrored fields of a request.
 const MIRROR_RULES: [&str; 5] = ["HTTP-03", "HTTP-04", "HTTP-05", "HTTP-06", "HTTP-07"];
 
-/// Errors that a server may find first, or give instead (protocol.md section 19.9).
+/// Errors that a server may find first, or give instead, where the pages of the specification
+/// disagree.
 const OTHER_REASONS: [i64; 6] = [
     codes::HEADER_MISMATCH,
     codes::MISSING_REQUIRED_CLIENT_CAPABILITY,

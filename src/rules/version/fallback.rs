@@ -54,7 +54,7 @@ struct Modern {
     at: Mono,
     /// It came so late that the client may have given up before.
     is_slow: bool,
-    /// It is one that some clients take for a legacy one (protocol.md section 19.7).
+    /// It is one that some clients take for a legacy one.
     is_doubtful: bool,
     client: Option<String>,
 }
