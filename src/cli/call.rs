@@ -137,6 +137,7 @@ fn words(outcome: &Outcome, status: Option<u16>) -> String {
         Outcome::Complete(_) => "complete".to_owned(),
         Outcome::InputRequired(_) => "input required".to_owned(),
         Outcome::Task(_) => "a task".to_owned(),
+        Outcome::TaskCancelled => "the task has ended cancelled".to_owned(),
         Outcome::Error { code, message, data } => {
             let data = data.as_ref().map(|data| format!(" {data}")).unwrap_or_default();
             format!("error {code}: {message}{data}")
@@ -157,6 +158,7 @@ fn print_json(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         Outcome::Complete(result) => ("complete", parse(result)),
         Outcome::InputRequired(result) => ("input_required", parse(result)),
         Outcome::Task(task) => ("task", parse(task)),
+        Outcome::TaskCancelled => ("task_cancelled", Value::Null),
         Outcome::Error { code, message, data } => {
             let data = data.as_ref().map(|data| parse(data));
             ("error", json!({"code": code, "message": message, "data": data}))

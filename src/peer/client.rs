@@ -7,16 +7,21 @@
 //! passes [`Client::send`] or the `Signal` of `follow`.
 
 pub mod answers;
+pub mod cache;
 mod desk;
 pub mod era;
 mod faults;
 mod follow;
 mod http;
+pub mod lists;
 mod message;
+pub mod mirror;
 pub mod probe;
+pub mod rounds;
 #[cfg(test)]
 mod scripted;
 mod stdio;
+pub mod tasks;
 
 use std::collections::BTreeMap;
 use std::process::ExitStatus;
@@ -115,6 +120,8 @@ pub enum Outcome {
     InputRequired(Box<RawValue>),
     /// The handle of a task, which goes on; only where the call declared the extension.
     Task(Box<RawValue>),
+    /// The task that the call was answered with has ended cancelled.
+    TaskCancelled,
     /// A JSON-RPC error.
     Error {
         /// `error.code`.

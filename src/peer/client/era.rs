@@ -320,7 +320,7 @@ fn words(outcome: &Outcome, status: Option<u16>) -> String {
     let what = match outcome {
         Outcome::Complete(_) => "a result".to_owned(),
         Outcome::InputRequired(_) => "a result that asks for input".to_owned(),
-        Outcome::Task(_) => "a task".to_owned(),
+        Outcome::Task(_) | Outcome::TaskCancelled => "a task".to_owned(),
         Outcome::Error { code, message, .. } => format!("error {code}: {message}"),
         Outcome::Refused { .. } => "no MCP answer".to_owned(),
         Outcome::GivenUp(reason) => format!("nothing ({})", reason.as_str()),

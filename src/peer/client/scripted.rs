@@ -1,9 +1,13 @@
-//! Servers that tests script: what each request over HTTP is answered with.
+//! Servers that tests script: what each request is answered with, over HTTP or pipes.
+
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+
+use super::Client;
 
 /// One HTTP request as a server reads it: its head in lower case, and its body.
 async fn read_request(stream: &mut TcpStream) -> Option<(String, Value)> {
@@ -71,4 +75,40 @@ where
         }
     });
     (url, requests)
+}
+
+/// Every message that a server on pipes has heard.
+pub(super) type HeardMessages = Arc<Mutex<Vec<Value>>>;
+
+/// A client of a server on pipes that answers each message with these messages; `"close"` in the place
+/// of a message ends it.
+#[expect(clippy::disallowed_methods, reason = "a test lets its server end with the runtime")]
+pub(super) fn pipes<F>(mut answering: F) -> (Client, HeardMessages)
+where
+    F: FnMut(&Value) -> Vec<Value> + Send + 'static,
+{
+    let (client_side, server_in) = tokio::io::duplex(1 << 16);
+    let (mut server_out, client_read) = tokio::io::duplex(1 << 16);
+    let heard = HeardMessages::default();
+    let keep = heard.clone();
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(server_in).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            keep.lock().unwrap().push(message.clone());
+            for answer in answering(&message) {
+                if answer == "close" {
+                    return;
+                }
+                let _ = server_out.write_all(format!("{answer}\n").as_bytes()).await;
+            }
+        }
+    });
+    (Client::over_pipes(client_read, client_side), heard)
+}
+
+/// The methods of what was heard, in order.
+pub(super) fn methods(heard: &HeardMessages) -> Vec<String> {
+    let heard = heard.lock().unwrap();
+    heard.iter().map(|message| message["method"].as_str().unwrap_or_default().to_owned()).collect()
 }

@@ -18,7 +18,9 @@ pub(super) fn accept(outcome: &Outcome, revisions: &[Era]) -> Result<Era, String
         Outcome::GivenUp(reason) => return Err(format!("no answer: {}", reason.as_str())),
         Outcome::Lost(why) | Outcome::Invalid(why) => return Err(why.clone()),
         Outcome::Refused { .. } => return Err("no MCP answer".to_owned()),
-        Outcome::InputRequired(_) | Outcome::Task(_) => return Err("no result of initialize".to_owned()),
+        Outcome::InputRequired(_) | Outcome::Task(_) | Outcome::TaskCancelled => {
+            return Err("no result of initialize".to_owned());
+        }
     };
     let version = text(result, &["protocolVersion"]).ok_or("the result names no revision")?;
     let era = revisions.iter().copied().find(|era| era.as_str() == version);

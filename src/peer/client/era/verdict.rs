@@ -62,7 +62,7 @@ pub(super) fn judge(report: &Report, transport: Transport) -> Verdict {
         Outcome::GivenUp(_) => Verdict::Ambiguous("silence"),
         Outcome::Lost(_) if is_http => Verdict::Outage("the connection ended"),
         Outcome::Lost(_) => Verdict::Ambiguous("the server ended"),
-        Outcome::InputRequired(_) | Outcome::Task(_) | Outcome::Invalid(_) => {
+        Outcome::InputRequired(_) | Outcome::Task(_) | Outcome::TaskCancelled | Outcome::Invalid(_) => {
             Verdict::Ambiguous("the answer is not valid")
         }
     }
