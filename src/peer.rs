@@ -67,6 +67,24 @@ pub enum PeerError {
     /// The time limits of a call make no sense.
     #[error(transparent)]
     Limits(#[from] BadLimits),
+    /// A server whose era is not known is not called.
+    #[error("the era of {name} is not known, so it is not called; `midwire probe` shows why")]
+    Unavailable {
+        /// What it is called here.
+        name: String,
+    },
+    /// The era of the server does not have it.
+    #[error("the server is of an era that does not have {what}")]
+    NotOfThisEra {
+        /// The method.
+        what: &'static str,
+    },
+    /// No server has a tool of this name.
+    #[error("no server has the tool {name}; `midwire call list` shows what there is")]
+    NoSuchTool {
+        /// The name in the catalogue.
+        name: String,
+    },
     /// The other side is gone, so nothing can be asked of it any more.
     #[error("the server is gone; start a new one")]
     Gone,

@@ -1,182 +1,201 @@
 //! `midwire call`: the reference client.
 
-use std::io::Write;
+mod conformance;
+mod listen;
+mod print;
+mod request;
+mod several;
+
+use std::sync::Arc;
 
 use anyhow::Context as _;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use self::request::Request;
 use super::args::call::CallArgs;
 use super::{CLEAN, FINDINGS, say};
-use crate::peer::client::era::EraReport;
-use crate::peer::client::{CallOptions, Client, Outcome, Progress, Report};
-use crate::report;
+use crate::app::policy;
+use crate::machine::task::EXTENSION;
+use crate::peer::client::answers::Answers;
+use crate::peer::client::peer::{Conversation, Dial, During, Peer, Setup};
+use crate::peer::client::{CallOptions, Client, Heard, Outcome, Params, Progress, raw};
+use crate::spec::methods;
 use crate::time::Ms;
-use crate::wire::jsonrpc::{self, Id};
 
 /// Makes one call and prints what came of it.
 pub(super) fn call(args: &CallArgs) -> anyhow::Result<u8> {
-    let arguments = arguments(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(run(args, &arguments))?;
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        print_json(&mut out, &report)?;
-    } else {
-        print_text(&mut out, &report)?;
-    }
-    Ok(if is_good(&report.outcome) { CLEAN } else { FINDINGS })
+    let is_good = runtime.block_on(run(args))?;
+    Ok(if is_good { CLEAN } else { FINDINGS })
 }
 
-async fn run(args: &CallArgs, arguments: &RawValue) -> anyhow::Result<Report> {
-    let client = match &args.url {
-        Some(url) => Client::http(url)?,
-        None => Client::spawn(&args.command)?,
-    };
-    let options = CallOptions {
-        idle: Ms(args.timeout),
-        max: Ms(args.max.max(args.timeout)),
-        wants_progress: args.progress,
-        cancel_after: args.cancel_after.map(Ms),
-        drop_after: args.drop_after.map(Ms),
-        ..CallOptions::default()
-    };
-    let name = args.url.clone().unwrap_or_else(|| args.command.join(" "));
-    let policy = args.era.for_server(&name, args.url.is_none())?;
-    let era = client.settle(&policy, &options).await?;
-    if era.settled.is_none() {
-        client.close().await?;
-        return Ok(unsettled(era));
+async fn run(args: &CallArgs) -> anyhow::Result<bool> {
+    if let Some(url) = &args.conformance {
+        return conformance::run(url).await;
     }
-    let report = match args.what.as_str() {
-        "discover" => client.discover(&options).await,
-        "list" => client.list(None, &options).await,
-        tool => client.call(tool, arguments, &options, tell).await,
+    let answers = answers(args)?;
+    let options = options(args, &answers)?;
+    if !args.peer.is_empty() {
+        return several::run(args, &answers, &options).await;
+    }
+    let request = Request::of(args)?;
+    let mut peer = connect(args, "server", server(args), &answers, &options).await?;
+    if !peer.is_available() {
+        let is_good = print::unsettled(args, peer.era())?;
+        peer.close().await?;
+        return Ok(is_good);
+    }
+    if let Some(level) = args.log_level.filter(|_| !peer.client().speech().era.is_modern()) {
+        // The older eras set it for a session.
+        let params = Params::from([("level".to_owned(), raw(level.as_str()))]);
+        peer.client().request(methods::SET_LEVEL, params, &options, |_| {}).await?;
+    }
+    let is_good = match &request {
+        Request::Listen => listen::run(args, &mut peer, &options).await?,
+        Request::List(kind) => {
+            let walk = peer.client().walk(*kind, &options).await?;
+            print::walk(args, peer.era(), &walk)?
+        }
+        Request::One { method, params } => {
+            let talk = peer.request(method, params, &options, tell).await?;
+            print::conversation(args, peer.era(), &talk)?
+        }
     };
-    if let Some(exit) = client.close().await?
+    for notice in peer.client().take_notices() {
+        tell(During::Heard(Heard::Notice(&notice)));
+    }
+    let strays = peer.client().strays();
+    if strays > 0 {
+        say(&format!("{strays} messages of the server belonged to no call"));
+    }
+    if let Some(exit) = peer.close().await?
         && exit.was_forced
     {
         say("the server did not end when its input was closed, and was ended by a signal");
     }
-    Ok(report?)
+    Ok(is_good)
 }
 
-/// Nothing is asked of a server whose era is not known: the question for it is how it went.
-fn unsettled(era: EraReport) -> Report {
-    for step in &era.steps {
-        say(&format!("{}: {}; {}", step.sent, step.came, step.conclusion));
-    }
-    let outcome = era.last.unwrap_or_else(|| Outcome::Lost("the era is not known".to_owned()));
-    Report {
-        id: Id::from(1),
-        outcome: match outcome {
-            Outcome::Complete(_) => Outcome::Invalid("the era of the server is not established".to_owned()),
-            other => other,
-        },
-        status: era.status,
-        progress: 0,
-        rejected: 0,
-        elapsed: Ms(0),
-        faults: Vec::new(),
+/// Where the one server is.
+fn server(args: &CallArgs) -> Server {
+    match &args.url {
+        Some(url) => Server::Url(url.clone()),
+        None => Server::Command(args.command.clone()),
     }
 }
 
-fn tell(progress: &Progress) {
+/// Where a server is.
+#[derive(Debug, Clone)]
+enum Server {
+    Url(String),
+    Command(Vec<String>),
+}
+
+async fn connect(
+    args: &CallArgs,
+    name: &str,
+    server: Server,
+    answers: &Answers,
+    options: &CallOptions,
+) -> anyhow::Result<Peer> {
+    let (full, is_command) = match &server {
+        Server::Url(url) => (url.clone(), false),
+        Server::Command(command) => (command.join(" "), true),
+    };
+    let contracts = match &args.era.policy {
+        Some(path) => policy::load(path)?.contracts,
+        None => Vec::new(),
+    };
+    let setup = Setup {
+        era: args.era.for_server(&full, is_command)?,
+        answers: answers.clone(),
+        // One that speaks of servers counts only for those.
+        contracts: contracts
+            .into_iter()
+            .filter(|contract| {
+                contract.servers.is_empty() || contract.servers.iter().any(|name| name.matches(&full))
+            })
+            .collect(),
+        retries: args.retries,
+        client_id: args.client_id.clone().unwrap_or_else(|| format!("midwire-{}", std::process::id())),
+        authorisation: String::new(),
+    };
+    let dial: Dial = Arc::new(move || match &server {
+        Server::Url(url) => Client::http(url),
+        Server::Command(command) => Client::spawn(command),
+    });
+    Ok(Peer::connect(name, dial, setup, Arc::default(), options).await?)
+}
+
+fn options(args: &CallArgs, answers: &Answers) -> anyhow::Result<CallOptions> {
+    let mut capabilities = answers.capabilities();
+    if !args.no_tasks {
+        capabilities["extensions"][EXTENSION] = json!({});
+    }
+    if let Some(text) = &args.capabilities {
+        capabilities = object(text, "--capabilities")?;
+    }
+    Ok(CallOptions {
+        idle: Ms(args.timeout),
+        max: Ms(args.max.max(args.timeout)),
+        wants_progress: args.progress,
+        capabilities,
+        log_level: args.log_level,
+        cancel_after: args.cancel_after.map(Ms),
+        drop_after: args.drop_after.map(Ms),
+        ..CallOptions::default()
+    })
+}
+
+fn answers(args: &CallArgs) -> anyhow::Result<Answers> {
+    let mut answers = Answers { fills_forms: args.fill_forms, ..Answers::default() };
+    if let Some(path) = &args.answers {
+        let file = path.display();
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the answers {file}; give --answers a JSON file"))?;
+        answers.by_name = serde_json::from_str(&text)
+            .with_context(|| format!("{file} is no JSON object with an answer for each key"))?;
+    }
+    for (key, text) in &args.answer {
+        let answer = serde_json::from_str(text)
+            .with_context(|| format!("cannot read --answer {key}={text}: the answer must be JSON"))?;
+        answers.by_name.insert(key.clone(), answer);
+    }
+    Ok(answers)
+}
+
+/// A JSON object of the command line.
+fn object(text: &str, flag: &str) -> anyhow::Result<Value> {
+    let value: Value = serde_json::from_str(text)
+        .with_context(|| format!("cannot read {flag} {text}: it must be a JSON object"))?;
+    anyhow::ensure!(value.is_object(), "{flag} {text} is no JSON object");
+    Ok(value)
+}
+
+/// Says what happens while a call is under way.
+fn tell(during: During<'_>) {
+    match during {
+        During::Heard(Heard::Progress(progress)) => tell_progress(progress),
+        During::Heard(Heard::Notice(notice)) => {
+            let params = notice.params.as_ref().map(|params| format!(" {params}")).unwrap_or_default();
+            say(&format!("{}{params}", notice.method));
+        }
+        During::Task(state) => say(&format!("the task is {}", state.as_str())),
+        During::Note(note) => say(note),
+    }
+}
+
+fn tell_progress(progress: &Progress) {
     let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
     let message = progress.message.as_deref().map(|message| format!("  {message}")).unwrap_or_default();
     say(&format!("progress {}{total}{message}", progress.value));
 }
 
-/// The tool's arguments as one JSON object.
-fn arguments(args: &CallArgs) -> anyhow::Result<Box<RawValue>> {
-    if let Some(text) = &args.arguments {
-        let raw: Box<RawValue> = serde_json::from_str(text)
-            .with_context(|| format!("cannot read --arguments {text}: it must be a JSON object"))?;
-        anyhow::ensure!(raw.get().starts_with('{'), "--arguments {text} is no JSON object");
-        return Ok(raw);
-    }
-    let mut object = serde_json::Map::new();
-    for (name, value) in &args.args {
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.clone()));
-        object.insert(name.clone(), value);
-    }
-    Ok(serde_json::value::to_raw_value(&object)?)
-}
-
-fn is_good(outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::Complete(result) => !is_tool_error(result),
+/// Whether a call has ended as its user wished.
+fn is_good(talk: &Conversation) -> bool {
+    match &talk.outcome {
+        Outcome::Complete(result) => !print::is_tool_error(result),
         Outcome::InputRequired(_) => true,
         _ => false,
     }
-}
-
-fn is_tool_error(result: &RawValue) -> bool {
-    jsonrpc::at(result, &["isError"]).is_some_and(|raw| raw.get() == "true")
-}
-
-fn print_text(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
-    match &report.outcome {
-        Outcome::Complete(result) | Outcome::InputRequired(result) => writeln!(out, "{}", result.get())?,
-        other => writeln!(out, "{}", one_line(&words(other, report.status)))?,
-    }
-    for fault in &report.faults {
-        say(&format!("the server: {fault}"));
-    }
-    Ok(())
-}
-
-/// Foreign text as one line that steers no terminal.
-fn one_line(text: &str) -> String {
-    report::harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// How a call ended that has no result.
-fn words(outcome: &Outcome, status: Option<u16>) -> String {
-    match outcome {
-        Outcome::Complete(_) => "complete".to_owned(),
-        Outcome::InputRequired(_) => "input required".to_owned(),
-        Outcome::Task(_) => "a task".to_owned(),
-        Outcome::TaskCancelled => "the task has ended cancelled".to_owned(),
-        Outcome::Error { code, message, data } => {
-            let data = data.as_ref().map(|data| format!(" {data}")).unwrap_or_default();
-            format!("error {code}: {message}{data}")
-        }
-        Outcome::Refused { body } => {
-            let status = status.map(|status| format!(" with status {status}")).unwrap_or_default();
-            format!("refused{status}, without an MCP answer; is this the URL of an MCP server? {body}")
-        }
-        Outcome::GivenUp(reason) => format!("given up: {}", reason.as_str()),
-        Outcome::Lost(why) => format!("lost: {why}"),
-        Outcome::Invalid(why) => format!("invalid answer: {why}"),
-    }
-}
-
-fn print_json(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
-    let parse = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or(Value::Null);
-    let (outcome, detail) = match &report.outcome {
-        Outcome::Complete(result) => ("complete", parse(result)),
-        Outcome::InputRequired(result) => ("input_required", parse(result)),
-        Outcome::Task(task) => ("task", parse(task)),
-        Outcome::TaskCancelled => ("task_cancelled", Value::Null),
-        Outcome::Error { code, message, data } => {
-            let data = data.as_ref().map(|data| parse(data));
-            ("error", json!({"code": code, "message": message, "data": data}))
-        }
-        Outcome::Refused { body } => ("refused", json!(body)),
-        Outcome::GivenUp(reason) => ("given_up", json!(reason.as_str())),
-        Outcome::Lost(why) => ("lost", json!(why)),
-        Outcome::Invalid(why) => ("invalid", json!(why)),
-    };
-    let object = json!({
-        "id": report.id.to_string(),
-        "outcome": outcome,
-        "detail": detail,
-        "status": report.status,
-        "progress": report.progress,
-        "rejected": report.rejected,
-        "elapsed_ms": report.elapsed.0,
-        "faults": report.faults,
-    });
-    writeln!(out, "{object}")
 }

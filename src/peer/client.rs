@@ -13,9 +13,12 @@ pub mod era;
 mod faults;
 mod follow;
 mod http;
+pub mod listen;
 pub mod lists;
 mod message;
 pub mod mirror;
+pub mod peer;
+pub mod peers;
 pub mod probe;
 pub mod rounds;
 #[cfg(test)]
@@ -420,6 +423,12 @@ impl Client {
     #[must_use]
     pub fn strays(&self) -> u64 {
         self.desk.strays()
+    }
+
+    /// The pipes are broken, or the process is gone; new calls cannot be sent. Never on HTTP.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.desk.is_closed()
     }
 
     /// Ends the connection in order. On stdio: closes the server's input, waits 2 s, then SIGTERM,

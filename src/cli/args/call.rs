@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::app::policy;
 use crate::peer::client::era::{EraPolicy, EraRule};
+use crate::spec::logging::Level;
 use crate::time::Ms;
 
 /// Longest wait for the answer to the first question, where a process has to start first, ms.
@@ -98,49 +99,126 @@ pub(in crate::cli) struct ProbeArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 #[command(after_help = "\
 Examples:
   midwire call list --url http://127.0.0.1:3000/mcp
   midwire call slow --arg steps=5 --progress --url http://127.0.0.1:3000/mcp
-  midwire call echo --arg text=hello -- midwire stdio -- midwire serve stdio
+  midwire call ask_user --answer name='{\"action\":\"decline\"}' --url http://127.0.0.1:3000/mcp
+  midwire call read demo://notes -- midwire serve stdio
+  midwire call listen --watch tools --for 60000 --url http://127.0.0.1:3000/mcp
+  midwire call list --peer a=http://127.0.0.1:3000/mcp --peer b='midwire serve stdio'
 
+docs/call.md describes all of it.
 Exit codes: 0 an answer, 1 an error, a tool error or no answer, 2 cannot be sent.")]
 pub(in crate::cli) struct CallArgs {
-    /// `discover`, `list`, or the name of a tool
-    #[arg(value_name = "discover|list|TOOL")]
-    pub(in crate::cli) what: String,
+    /// A word (discover, list, prompts, resources, templates, prompt, read, complete, listen, tool), or
+    /// the name of a tool
+    #[arg(value_name = "WORD|TOOL", required_unless_present_any = ["method", "conformance"])]
+    pub(in crate::cli) what: Option<String>,
+    /// What the word is about: a prompt, a URI, a tool
+    #[arg(value_name = "NAME|URI")]
+    pub(in crate::cli) target: Option<String>,
+    /// Any method instead of a word
+    #[arg(long, value_name = "NAME", conflicts_with = "what")]
+    pub(in crate::cli) method: Option<String>,
+    /// Its parameters, as a JSON object
+    #[arg(long, value_name = "OBJECT", requires = "method")]
+    pub(in crate::cli) params: Option<String>,
     /// The server's URL
-    #[arg(long, value_name = "URL", conflicts_with = "command", required_unless_present = "command")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "peer"],
+        required_unless_present_any = ["command", "peer", "conformance"])]
     pub(in crate::cli) url: Option<String>,
-    /// An argument of the tool; a value that is JSON is sent as such, anything else as a string
+    /// One of several servers, by a name; may be repeated
+    #[arg(long, value_name = "NAME=URL|NAME=CMD", value_parser = name_and_value, conflicts_with = "command")]
+    pub(in crate::cli) peer: Vec<(String, String)>,
+    /// Where two of them have a tool of one name
+    #[arg(long, value_enum, default_value_t = Clashing::Prefix)]
+    pub(in crate::cli) collisions: Clashing,
+    /// An argument of the tool or prompt; a value that is JSON is sent as such, anything else as a string
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(in crate::cli) args: Vec<(String, String)>,
-    /// All arguments of the tool, as a JSON object
+    /// All arguments, as a JSON object
     #[arg(long, value_name = "OBJECT", conflicts_with = "args")]
     pub(in crate::cli) arguments: Option<String>,
+    /// What is said when the server asks: by the key of the question, or by its method
+    #[arg(long = "answer", value_name = "KEY=JSON", value_parser = name_and_value)]
+    pub(in crate::cli) answer: Vec<(String, String)>,
+    /// A file with such answers, as one JSON object
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) answers: Option<PathBuf>,
+    /// Accept forms that nothing else is said about, with their defaults
+    #[arg(long)]
+    pub(in crate::cli) fill_forms: bool,
+    /// What the client declares, as a JSON object; default: what it has answers for, and tasks
+    #[arg(long, value_name = "OBJECT")]
+    pub(in crate::cli) capabilities: Option<String>,
+    /// Do not declare tasks, so that no call becomes one
+    #[arg(long)]
+    pub(in crate::cli) no_tasks: bool,
+    /// Ask for log messages from this level on, and print them
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    pub(in crate::cli) log_level: Option<Level>,
     /// Ask for progress and print it
     #[arg(long)]
     pub(in crate::cli) progress: bool,
     /// Give up after this long without progress
     #[arg(long, value_name = "MS", default_value_t = 60_000)]
     pub(in crate::cli) timeout: u64,
-    /// Give up after this long, whatever comes
+    /// Give up after this long, whatever comes; a task is watched as long again
     #[arg(long, value_name = "MS", default_value_t = 300_000)]
     pub(in crate::cli) max: u64,
-    /// Cancel, in the way of the transport, after this long
+    /// Cancel, in the way of the transport, after this long; a task by tasks/cancel
     #[arg(long, value_name = "MS")]
     pub(in crate::cli) cancel_after: Option<u64>,
     /// Break the connection without a word after this long
     #[arg(long, value_name = "MS")]
     pub(in crate::cli) drop_after: Option<u64>,
+    /// Times that a lost call is made again, if the contract of its tool (--policy) allows it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(in crate::cli) retries: u32,
+    /// Name from which the waits between attempts come; default: one of its own for each run
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) client_id: Option<String>,
+    /// listen: tools, prompts, resources, task:ID, or the URI of a resource; may be repeated
+    #[arg(long, value_name = "WHAT")]
+    pub(in crate::cli) watch: Vec<String>,
+    /// listen: end after this long
+    #[arg(long = "for", value_name = "MS")]
+    pub(in crate::cli) listen_for: Option<u64>,
+    /// listen: end after so many changes
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) changes: Option<u64>,
+    /// listen: times that a lost subscription is opened again
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(in crate::cli) reconnects: u32,
     #[command(flatten)]
     pub(in crate::cli) era: EraArgs,
-    /// Print the outcome as one JSON object
+    /// Be the client that a scenario of the conformance suite asks for, against this URL
+    #[arg(long, value_name = "URL", conflicts_with_all = ["what", "method", "url", "peer", "command"])]
+    pub(in crate::cli) conformance: Option<String>,
+    /// Print the outcome as one JSON object; `listen`: one for each event
     #[arg(long)]
     pub(in crate::cli) json: bool,
     /// The server's command and its arguments, instead of --url
     #[arg(last = true, value_name = "CMD")]
     pub(in crate::cli) command: Vec<String>,
+}
+
+/// What is done where two servers have a tool of one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Clashing {
+    /// The first keeps it, later ones get the name of their server before it
+    Prefix,
+    /// An error
+    Reject,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    Level::from_name(text).ok_or_else(|| {
+        let names: Vec<&str> = Level::ALL.iter().map(|level| level.as_str()).collect();
+        format!("{text} is no level; there are {}", names.join(", "))
+    })
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

@@ -34,7 +34,7 @@ impl Answers {
         }
         let schema = jsonrpc::at(params?, &["requestedSchema"])?;
         let schema: Value = serde_json::from_str(schema.get()).ok()?;
-        Some(raw(&json!({ "action": "accept", "content": fill(&schema) })))
+        Some(raw(&json!({ "action": "accept", "content": least_of(&schema) })))
     }
 
     /// The object `clientCapabilities` of a client that has these answers.
@@ -56,9 +56,10 @@ impl Answers {
     }
 }
 
-/// The content of a form: each default, and for required fields without one the least that their
-/// schema allows.
-fn fill(schema: &Value) -> Value {
+/// The least object that a schema of plain fields allows: each default, and for required fields without
+/// one the least value of their type.
+#[must_use]
+pub fn least_of(schema: &Value) -> Value {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let fields = schema["properties"].as_object().into_iter().flatten();
@@ -84,6 +85,8 @@ fn least(field: &Value) -> Value {
         Some("boolean") => json!(false),
         Some("integer" | "number") => field.get("minimum").cloned().unwrap_or_else(|| json!(0)),
         Some("array") => json!([]),
+        Some("object") => least_of(field),
+        Some("null") => Value::Null,
         _ => {
             let len = field["minLength"].as_u64().unwrap_or(0);
             json!("x".repeat(usize::try_from(len.min(1000)).unwrap_or(0)))

@@ -104,6 +104,11 @@ impl Desk {
         self.lock().strays
     }
 
+    /// No further call is taken.
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
     /// Takes the notices that belonged to no call, oldest first.
     pub(super) fn take_notices(&self) -> Vec<Notice> {
         std::mem::take(&mut self.lock().notices)

@@ -69,7 +69,7 @@ mod tests {
             (json!({}), &[]),
             (json!({ "region": null, "free": "x" }), &[]),
             (json!({ "region": "größe", "shard": 7 }), &[("Region", "größe"), ("Shard", "7")]),
-            (json!({ "dry": false, "deep": { "key": " k " } }), &[("Dry", "false"), ("Deep", " k ")]),
+            (json!({ "dry": false, "deep": { "key": " k " } }), &[("Deep", " k "), ("Dry", "false")]),
             (json!({ "region": "" }), &[("Region", "")]),
         ];
         for (arguments, expected) in cases {

@@ -302,10 +302,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_task_is_asked_after_no_faster_than_it_wants_and_not_for_ever() {
         let (client, heard) = scripted::pipes(script(&["working"]));
-        let (options, cancel) = (CallOptions::default(), CancellationToken::new());
+        let (options, cancel, none) = (CallOptions::default(), CancellationToken::new(), Answers::default());
         let clock = TimerClock::start();
         let start = raw(&handle("working"));
-        let watched = follow(&client, &start, &options, &Answers::default(), &cancel, Ms(1000), |_| {});
+        let watched = follow(&client, &start, &options, &none, &cancel, Ms(1000), |_| {});
         let watched = watched.await.unwrap();
         assert!(matches!(watched.outcome, Outcome::GivenUp(Reason::Maximum)), "{watched:?}");
         assert_eq!((watched.polls, clock.now(), scripted::methods(&heard).len()), (10, Ms(1000), 10));
@@ -314,9 +314,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_question_without_an_answer_ends_the_watch_and_leaves_the_task() {
         let (client, heard) = scripted::pipes(script(&["input_required"]));
-        let (options, cancel) = (CallOptions::default(), CancellationToken::new());
+        let (options, cancel, none) = (CallOptions::default(), CancellationToken::new(), Answers::default());
         let start = raw(&handle("working"));
-        let watched = follow(&client, &start, &options, &Answers::default(), &cancel, Ms(1000), |_| {});
+        let watched = follow(&client, &start, &options, &none, &cancel, Ms(1000), |_| {});
         assert!(matches!(watched.await.unwrap().outcome, Outcome::InputRequired(_)));
         assert_eq!(scripted::methods(&heard), ["tasks/get"]);
     }
