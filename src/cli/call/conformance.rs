@@ -139,8 +139,10 @@ impl Tour {
         };
         let talk = self.peer.request(method, &params, &self.options, tell).await?;
         say(&format!("{method} {}: {:?}", told.unwrap_or_default(), talk.outcome));
-        // An answer without its kind is refused, and that is all: the next call goes on.
-        self.is_good &= matches!(talk.outcome, Outcome::Complete(_) | Outcome::Invalid(_));
+        // What the server answers is its own matter; an answer without its kind is refused, and the next
+        // call goes on.
+        self.is_good &=
+            matches!(talk.outcome, Outcome::Complete(_) | Outcome::Error { .. } | Outcome::Invalid(_));
         Ok(())
     }
 }
