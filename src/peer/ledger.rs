@@ -94,6 +94,9 @@ pub(super) enum LedgerError {
     /// The handle is unknown, expired, or somebody else's: it is not said which.
     #[error("no draft has this handle; make one with draft_create")]
     NoDraft,
+    /// No more drafts are kept.
+    #[error("there are {0} drafts; wait until some have expired")]
+    ManyDrafts(i64),
     /// The draft has no room for the text.
     #[error("a draft holds at most {0} bytes")]
     LongDraft(usize),
@@ -121,6 +124,7 @@ impl LedgerError {
             LedgerError::UnknownSku(_) => "unknown_sku",
             LedgerError::OutOfStock { .. } => "out_of_stock",
             LedgerError::NoDraft => "no_draft",
+            LedgerError::ManyDrafts(_) => "too_many_drafts",
             LedgerError::Busy | LedgerError::Full => "ledger_busy",
             LedgerError::Open { .. }
             | LedgerError::Layout { .. }
@@ -289,19 +293,20 @@ impl Ledger {
         self.job(|book| book.stock()).await
     }
 
-    /// Makes an empty draft of `principal` under a handle that nobody can guess; it can be used
-    /// before `expires_at` (ms, Unix time).
+    /// Makes an empty draft of `principal`, at the time `now` (ms, Unix time), under a handle that
+    /// nobody can guess; it can be used for `life` ms.
     ///
     /// # Errors
-    /// When the ledger cannot be written.
+    /// When the ledger cannot be written, or holds too many drafts.
     pub(super) async fn create_draft(
         &self,
         handle: &str,
         principal: &str,
-        expires_at: i64,
+        now: i64,
+        life: i64,
     ) -> Result<(), LedgerError> {
         let (handle, principal) = (handle.to_owned(), principal.to_owned());
-        self.job(move |book| book.create_draft(&handle, &principal, expires_at)).await
+        self.job(move |book| book.create_draft(&handle, &principal, now, life)).await
     }
 
     /// Adds to a draft, at the time `now` (ms, Unix time): its whole text.

@@ -6,6 +6,9 @@ use rusqlite::{OptionalExtension as _, TransactionBehavior};
 use super::LedgerError;
 use super::book::Book;
 
+/// Drafts that are kept at once. ours: anybody can make them, and each lives for a day at most.
+const MOST: i64 = 10_000;
+
 /// Most that a draft holds, bytes. ours.
 const LONGEST: usize = 64 << 10;
 
@@ -15,10 +18,18 @@ impl Book {
         &mut self,
         handle: &str,
         principal: &str,
-        expires_at: i64,
+        now: i64,
+        life: i64,
     ) -> Result<(), LedgerError> {
-        self.db.execute("INSERT INTO draft VALUES (?1, ?2, '', ?3)", (handle, principal, expires_at))?;
-        Ok(())
+        let change = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        change.execute("DELETE FROM draft WHERE expires_at <= ?1", [now])?;
+        let drafts: i64 = change.query_row("SELECT count(*) FROM draft", [], |row| row.get(0))?;
+        if drafts >= MOST {
+            return Err(LedgerError::ManyDrafts(MOST));
+        }
+        let values = (handle, principal, now.saturating_add(life));
+        change.execute("INSERT INTO draft VALUES (?1, ?2, '', ?3)", values)?;
+        Ok(change.commit()?)
     }
 
     /// See [`super::Ledger::append_draft`].

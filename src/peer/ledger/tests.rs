@@ -324,7 +324,7 @@ fn a_draft_is_for_its_principal_until_it_expires_on_every_replica() {
     let files = files();
     let mut replicas = [open(&files.place, &[]), open(&files.place, &[])];
     let handle = "draft-6f1c";
-    replicas[0].create_draft(handle, "ann", 1000).unwrap();
+    replicas[0].create_draft(handle, "ann", 0, 1000).unwrap();
     // Replica, principal, time; the text, or none.
     let rows = [
         (0, "ann", 1, Some("a")),
@@ -345,10 +345,22 @@ fn a_draft_is_for_its_principal_until_it_expires_on_every_replica() {
     let guess = replicas[0].append_draft("draft-1", "ann", "a", 1);
     assert!(matches!(guess, Err(LedgerError::NoDraft)));
     let long = "draft-77aa";
-    replicas[0].create_draft(long, "ann", 5000).unwrap();
+    replicas[0].create_draft(long, "ann", 0, 5000).unwrap();
     let refused = replicas[1].append_draft(long, "ann", &"x".repeat(70_000), 1);
     assert!(matches!(refused, Err(LedgerError::LongDraft(_))));
     assert_eq!(replicas[0].append_draft(long, "ann", "x", 1).unwrap(), "x");
+}
+
+#[test]
+fn there_is_a_most_of_drafts_until_some_have_expired() {
+    let mut book = open(&LedgerPlace::Memory, &[]);
+    let fill = "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < 9999)
+        INSERT INTO draft SELECT 'draft-' || k, 'ann', '', 1000 FROM n";
+    book.db.execute(fill, []).unwrap();
+    book.create_draft("draft-last", "ann", 0, 1000).unwrap();
+    let refused = book.create_draft("draft-more", "ann", 999, 1000);
+    assert!(matches!(refused, Err(LedgerError::ManyDrafts(_))));
+    book.create_draft("draft-more", "ann", 1000, 1000).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

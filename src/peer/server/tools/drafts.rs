@@ -38,8 +38,8 @@ async fn create(request: &Request, ctx: &mut Context) -> Answer {
     let life = count(request, "ttl_ms", LIFE_MS, LONGEST_LIFE_MS)?;
     let (handle, owner) = (sealed::handle("draft"), shop::tenant(ctx.caller()));
     ctx.checkpoint()?;
-    let expires_at = now_ms().saturating_add(life.try_into().unwrap_or(i64::MAX));
-    if let Err(error) = ctx.core().shop.ledger.create_draft(&handle, &owner, expires_at).await {
+    let life_ms = life.try_into().unwrap_or(i64::MAX);
+    if let Err(error) = ctx.core().shop.ledger.create_draft(&handle, &owner, now_ms(), life_ms).await {
         return super::effects::refused(&error);
     }
     Ok(object(json!({

@@ -40,7 +40,11 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "lookup_receipt",
         description: "Says what was done under a key; changes nothing",
-        entry: || reads(&json!({ KEY: text_schema("the key") })),
+        entry: || {
+            let mut entry = reads(&json!({ KEY: text_schema("the key") }));
+            entry["inputSchema"]["required"] = json!([KEY]);
+            entry
+        },
         run: |request, ctx| Box::pin(lookup(request, ctx)),
     },
 ];

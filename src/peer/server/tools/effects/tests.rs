@@ -140,3 +140,50 @@ async fn a_lost_answer_is_found_by_its_key() {
         assert_eq!(receipt(&wire.call("reserve_inventory", reserve).await), "reservation-001");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn stock_is_told_to_those_who_listen_and_read_afresh_by_those_who_come_back() {
+    for transport in BOTH {
+        let mut wire = Wire::start(transport, ServerOptions::default());
+        let mut other = Wire::to(transport, &wire.core);
+        let reserve = |key: &str| json!({ "sku": "SKU-1", "quantity": 2, "idempotency_key": key });
+        let wish =
+            json!({ "notifications": { "resourceSubscriptions": ["stock://SKU-1", "stock://SKU-9"] } });
+
+        let id = wire.open("subscriptions/listen", wish.clone()).await;
+        let granted = wire.heard().await.unwrap()["params"]["notifications"].take();
+        assert_eq!(granted, json!({ "resourceSubscriptions": ["stock://SKU-1"] }));
+        receipt(&other.call("reserve_inventory", reserve("a")).await);
+        let told = wire.heard().await.unwrap();
+        assert_eq!(told["params"]["uri"], "stock://SKU-1");
+        wire.leave(id).await;
+
+        // Nobody listens; then a new subscription, and nothing of this is told again.
+        receipt(&other.call("reserve_inventory", reserve("b")).await);
+        let id = wire.open("subscriptions/listen", wish).await;
+        wire.heard().await.unwrap();
+        receipt(&other.call("reserve_inventory", reserve("b")).await);
+        let nothing = tokio::time::timeout(Ms(10).into(), wire.heard()).await;
+        assert!(nothing.is_err(), "a replay changes no stock");
+        let read = other.ask("resources/read", json!({ "uri": "stock://SKU-1" })).await;
+        let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+        assert_eq!(text, r#"{"available":6,"sku":"SKU-1"}"#);
+        assert_eq!(read["result"]["ttlMs"], 0);
+        receipt(&other.call("reserve_inventory", reserve("c")).await);
+        assert_eq!(wire.heard().await.unwrap()["params"]["uri"], "stock://SKU-1");
+        wire.leave(id).await;
+
+        let read = other.ask("resources/read", json!({ "uri": "ledger://keys" })).await;
+        let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+        let keys: Value = serde_json::from_str(text).unwrap();
+        let found: Vec<_> = keys["keys"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| (entry["key"].as_str().unwrap(), entry["replays"].as_i64().unwrap()))
+            .collect();
+        assert_eq!(found, [("c", 0), ("b", 1), ("a", 0)]);
+        assert_eq!(keys["keys"][0]["fingerprint"].as_str().unwrap().len(), 12);
+        assert_eq!(read["result"]["cacheScope"], "private");
+    }
+}

@@ -170,3 +170,44 @@ async fn a_task_outlives_the_connection_that_made_it_and_ends_with_its_time() {
     tokio::time::sleep(Ms(3000).into()).await;
     assert_eq!(about(&mut later, "tasks/get", &task).await["error"]["code"], -32602);
 }
+
+#[tokio::test(start_paused = true)]
+async fn states_are_pushed_to_those_who_may_know_and_a_dropped_stream_changes_nothing() {
+    for transport in BOTH {
+        let mut wire = start(transport);
+        let task = report(&mut wire, json!({ "sections": 2 })).await;
+        let wish = json!({ "notifications": { "taskIds": [task, "unknown"] } });
+
+        let mut stranger = Wire::to(transport, &wire.core);
+        stranger.open("subscriptions/listen", wish.clone()).await;
+        assert_eq!(stranger.heard().await.unwrap()["params"]["notifications"], json!({}), "not declared");
+
+        let mut listener = with_tasks(Wire::to(transport, &wire.core));
+        let id = listener.open("subscriptions/listen", wish.clone()).await;
+        let granted = listener.heard().await.unwrap()["params"]["notifications"].take();
+        assert_eq!(granted, json!({ "taskIds": [task] }));
+        let told = listener.heard().await.unwrap();
+        assert_eq!(told["method"], "notifications/tasks");
+        let params = &told["params"];
+        assert_eq!((&params["taskId"], &params["status"]), (&json!(task), &json!("working")));
+        assert_eq!(params["statusMessage"], "section 1 of 2");
+        listener.leave(id).await;
+
+        let id = listener.open("subscriptions/listen", wish).await;
+        listener.heard().await.unwrap();
+        let mut statuses = Vec::new();
+        loop {
+            let told = listener.heard().await.unwrap();
+            let params = &told["params"];
+            statuses.push(params["status"].as_str().unwrap().to_owned());
+            if params["status"] != "working" {
+                assert!(params["result"]["content"].is_array(), "the full state");
+                break;
+            }
+        }
+        // What still waits when the end comes gives way to it.
+        assert_eq!(statuses.last().unwrap(), "completed");
+        listener.leave(id).await;
+        assert_eq!(state(&mut wire, &task).await["status"], "completed");
+    }
+}
