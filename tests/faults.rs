@@ -9,6 +9,8 @@
 
 #[path = "faults/every.rs"]
 mod every;
+#[path = "faults/page.rs"]
+mod page;
 #[path = "faults/rig.rs"]
 mod rig;
 #[path = "faults/scenes.rs"]

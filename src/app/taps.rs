@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -102,6 +102,42 @@ pub struct RunningHttp {
     session: Session,
 }
 
+/// The signals that end a tap without a screen: from when this is made, none of them ends the
+/// process by itself, and so tears the recording.
+#[derive(Debug)]
+pub struct EndSignals {
+    runtime: tokio::runtime::Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl EndSignals {
+    /// Listens for `SIGINT`, `SIGTERM` and `SIGHUP`.
+    ///
+    /// # Errors
+    /// When signals cannot be listened for.
+    pub fn listen() -> anyhow::Result<EndSignals> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let within = runtime.enter();
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let hangup = signal(SignalKind::hangup())?;
+        drop(within);
+        Ok(EndSignals { runtime, interrupt, terminate, hangup })
+    }
+
+    /// Waits until one of them has come.
+    pub fn wait(mut self) {
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = self.hangup.recv() => {}
+            }
+        });
+    }
+}
+
 /// What the tap's thread says when it listens.
 struct Listening {
     client_url: String,
@@ -190,25 +226,6 @@ fn run_http(
 }
 
 impl RunningHttp {
-    /// Waits until this process is told to end (`SIGINT`, `SIGTERM`, `SIGHUP`).
-    ///
-    /// # Errors
-    /// When signals cannot be listened for.
-    pub fn wait_for_signal(&self) -> anyhow::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            let mut terminate = signal(SignalKind::terminate())?;
-            let mut hangup = signal(SignalKind::hangup())?;
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-            Ok(())
-        })
-    }
-
     /// Stops accepting, ends what is open, finishes the recording.
     pub fn stop(self) {
         self.stop.cancel();

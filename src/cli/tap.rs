@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use super::args::{HttpArgs, Screen, StdioArgs, TapArgs};
 use super::{CLEAN, say, view};
 use crate::app::session::{About, Record, TelemetryAt};
-use crate::app::taps;
+use crate::app::taps::{self, EndSignals};
 use crate::app::viewer::{self, Target};
 use crate::proxy::http::{HttpOptions, Upstream};
 use crate::proxy::stdio;
@@ -42,6 +42,9 @@ pub(super) fn http(args: &HttpArgs, screen: &Screen) -> anyhow::Result<u8> {
         extra_ca: args.ca.clone(),
     };
     let about = About { upstream: Some(args.upstream.clone()), ..about(&args.tap) };
+    let has_screen = !args.headless && std::io::stdout().is_terminal() && about.record != Record::Off;
+    // Before anybody can know of the tap: whoever does may end it.
+    let signals = if has_screen { None } else { Some(EndSignals::listen()?) };
     let tap = taps::start_http(options, about)?;
     if args.listen_anywhere && !args.listen.ip().is_loopback() {
         say(&format!("others on the network can reach {}, and read and change what passes", args.listen));
@@ -62,12 +65,15 @@ pub(super) fn http(args: &HttpArgs, screen: &Screen) -> anyhow::Result<u8> {
         (None, None) => {}
     }
     say(&format!("give clients {} (passed on to {})", tap.client_url, args.upstream));
-    let code = match tap.recording.clone() {
-        Some(recording) if !args.headless && std::io::stdout().is_terminal() => {
+    let code = match (tap.recording.clone(), signals) {
+        (Some(recording), None) => {
             let welcome = format!("give clients {} (passed on to {})", tap.client_url, args.upstream);
             viewer::run(Target::OwnTap { recording, welcome }, &view::looks(screen)).map(view::code)
         }
-        _ => tap.wait_for_signal().map(|()| CLEAN),
+        (_, signals) => signals.map_or_else(EndSignals::listen, Ok).map(|signals| {
+            signals.wait();
+            CLEAN
+        }),
     };
     tap.stop();
     code

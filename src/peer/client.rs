@@ -377,11 +377,12 @@ impl Client {
         &self,
         method: &str,
         params: Params,
-        options: &CallOptions,
+        mut options: &CallOptions,
         mut on_heard: impl FnMut(Heard<'_>) + Send,
     ) -> Result<Report, PeerError> {
         let wrongs = &self.desk.wrongs;
-        let mut params = wrongs.with_known_key(method, params);
+        let patient = CallOptions { cancel_after: None, drop_after: None, ..options.clone() };
+        let mut params = wrongs.with_other_key(method, params);
         for attempt in 1.. {
             let speech = self.desk.speech();
             let mut outgoing = Outgoing::new(self.take_id(), method, params.clone(), options, speech);
@@ -391,6 +392,8 @@ impl Client {
                 None => return Ok(report),
                 Some(again) => params = again,
             }
+            options = &patient;
+            tokio::time::sleep(faults::PAUSE.into()).await;
         }
         unreachable!("there is no last number")
     }

@@ -130,15 +130,14 @@ faults! {
     PostsCancel "posts_cancel" Client http ["CAN-10"] "Posts a cancel where closing the stream is the signal.";
     NoMaximum "no_maximum" Client both ["TMO-02"] "Waits for as long as there is progress.";
     CommentsCount "comments_count" Client http ["REL-08"] "Takes comments of a stream for a sign that the call gets on.";
-    SharedToken "shared_token" Client both ["PRG-06" "PRG-07"] "Uses one progress token for all its calls.";
-    ReusesId "reuses_id" Client both ["RPC-05" "RPC-06"] "Uses an id again while its request is open.";
+    SharedToken "shared_token" Client stdio ["PRG-06"] "Uses one progress token for all its calls.";
+    ReusesId "reuses_id" Client stdio ["RPC-05"] "Uses an id again while its request is open.";
     SlowReader "slow_reader" Client http ["FLW-01"] "Stops reading a stream for a while.";
     // Retries and effects.
-    RetriesWithoutKey "retries_without_key" Client both ["REL-01"] "Makes a call again under a new id, with no key that says it is the same.";
-    RetriesUnsafe "retries_unsafe" Client both ["REL-09"] "Makes a call again by itself that changes something and has no key.";
+    RetriesWithoutKey "retries_without_key" Client both ["REL-01"] "Leaves the idempotency key out, and makes a call again whose outcome it does not know.";
+    RetriesUnsafe "retries_unsafe" Client both ["REL-09"] "Makes a call of a tool without a key again by itself, although that changes something.";
     KeyForTwo "key_for_two" Client both ["REL-10"] "Uses one idempotency key for two wishes.";
     NoBackoff "no_backoff" Client both ["REL-20"] "Connects again and again without waiting longer.";
-    CarelessReconnect "careless_reconnect" Client both ["SUB-19"] "Listens again after a lost stream and reads nothing of what it may have missed.";
     // Eras.
     Downgrades "downgrades" Client both ["VER-05"] "Falls back to initialize although the server is known to be modern.";
     FallsBackAnywhere "falls_back_anywhere" Client both ["REL-07"] "Falls back to initialize with servers that nobody has listed.";

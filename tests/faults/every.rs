@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use midwire::machine::policy::Policy;
 use midwire::peer::faults::Fault::{self, *};
 use midwire::peer::server::AnswerMode::{Auto, Sse};
+use midwire::rules::catalogue;
 use midwire::time::Ms;
 use tokio::sync::Semaphore;
 
-use crate::rig::On::{self, Http, Stdio};
+use crate::rig::On::{self, Http, Lively, Stdio, Untold};
 use crate::rig::{self, Judged, Rig};
 use crate::scenes::{self, Scene};
 
@@ -22,15 +23,27 @@ struct Row {
     policy: &'static str,
     /// Rules that the scene itself breaks: what it takes to show a fault of the other side.
     brings: &'static [&'static str],
+    /// How many times as long everything is taken to have lasted.
+    stretch: u64,
 }
 
 const fn row(fault: Fault, on: On, scene: Scene, policy: &'static str) -> Row {
-    Row { fault, on, scene, policy, brings: &[] }
+    Row { fault, on, scene, policy, brings: &[], stretch: 1 }
 }
 
 impl Row {
     const fn bringing(self, brings: &'static [&'static str]) -> Row {
         Row { brings, ..self }
+    }
+
+    /// The rules of the fault that are for this transport.
+    fn rules(&self) -> impl Iterator<Item = &'static str> {
+        let is_for = |rule: &&str| catalogue::find(rule).unwrap().is_for(self.on.transport());
+        self.fault.rules().iter().copied().filter(is_for)
+    }
+
+    const fn stretched(self, stretch: u64) -> Row {
+        Row { stretch, ..self }
     }
 }
 
@@ -45,6 +58,24 @@ receipt = "/structuredContent/receipt"
 
 /// The limit that the server has.
 const SHORT_CLEANUP: &str = "limits.cleanup_ms = 400";
+
+/// An order changes something, and has no key.
+const ORDERS: &str = r#"
+[[contracts]]
+tools = ["order_book"]
+side_effect = "effect"
+"#;
+
+/// How long the client of the scenes waits.
+const SHORT_CLOCK: &str = r#"
+[[clocks]]
+name = "the client of this scene"
+idle_ms = 400
+max_ms = 500
+"#;
+
+/// A pipe that is not read is no matter here.
+const UNHURRIED: &str = "limits.write_blocked_ms = 60000";
 
 const ROWS: &[Row] = &[
     row(LateAnswer, Stdio(&[]), scenes::gives_up_silence, ""),
@@ -87,6 +118,40 @@ const ROWS: &[Row] = &[
     row(TwinTools, Stdio(&[]), scenes::lists, ""),
     row(TwinTools, Http(Auto), scenes::lists, ""),
     row(Prints, Stdio(&[]), scenes::steps, ""),
+    row(Unbounded, Stdio(&[]), scenes::rests, UNHURRIED).stretched(10),
+    row(EventBeforeAck, Stdio(&[]), scenes::listens, ""),
+    row(EventBeforeAck, Http(Auto), scenes::listens, ""),
+    row(TagOfOtherType, Stdio(&[]), scenes::listens, ""),
+    row(TagOfOtherType, Http(Auto), scenes::listens, ""),
+    row(Untagged, Stdio(&[]), scenes::listens, ""),
+    row(Untagged, Http(Auto), scenes::listens, ""),
+    row(EarlyHandle, Stdio(&[]), scenes::reports, ""),
+    row(EarlyHandle, Http(Auto), scenes::reports, ""),
+    row(TaskChanges, Stdio(&[]), scenes::reports, ""),
+    row(TaskChanges, Http(Auto), scenes::reports, ""),
+    row(PostsCancel, Http(Auto), scenes::gives_up_silence, ""),
+    row(NoMaximum, Stdio(&[]), scenes::reaches_maximum, SHORT_CLOCK),
+    row(NoMaximum, Http(Auto), scenes::reaches_maximum, SHORT_CLOCK),
+    row(CommentsCount, Lively, scenes::hears_comments, SHORT_CLOCK),
+    row(SharedToken, Stdio(&[]), scenes::two_at_once, ""),
+    row(ReusesId, Stdio(&[]), scenes::two_at_once, ""),
+    row(SlowReader, Http(Auto), scenes::floods, "limits.write_blocked_ms = 500"),
+    row(RetriesWithoutKey, Untold, scenes::gives_up_charge, EFFECTS),
+    row(RetriesUnsafe, Untold, scenes::gives_up_order, ORDERS),
+    row(KeyForTwo, Stdio(&[]), scenes::charges_two, EFFECTS),
+    row(KeyForTwo, Http(Auto), scenes::charges_two, EFFECTS),
+    row(NoBackoff, Stdio(&[]), scenes::listens_in_vain, "").bringing(&["SUB-01"]),
+    row(NoBackoff, Http(Auto), scenes::listens_in_vain, "").bringing(&["SUB-01"]),
+    row(Downgrades, Stdio(&[]), scenes::finds_era, ""),
+    row(Downgrades, Http(Auto), scenes::finds_era, ""),
+    row(FallsBackAnywhere, Stdio(&["--era", "legacy"]), scenes::finds_era, "allow_legacy = []"),
+    row(OpensGet, Http(Auto), scenes::steps, ""),
+    row(Resumes, Http(Auto), scenes::steps, ""),
+    row(NoVersionHeader, Http(Auto), scenes::steps, ""),
+    row(OtherVersionHeader, Http(Auto), scenes::steps, ""),
+    row(NoMethodHeader, Http(Auto), scenes::steps, ""),
+    row(NoNameHeader, Http(Auto), scenes::steps, ""),
+    row(OtherNameHeader, Http(Auto), scenes::steps, ""),
     row(IgnoresEof, Stdio(&[]), scenes::echo, "limits.exit_ms = 300"),
 ];
 
@@ -111,11 +176,11 @@ async fn judge(row: &Row, places: &Semaphore) -> Option<String> {
         } else {
             scene.await;
         }
-        rig.end(&policy).await
+        rig.end(&policy, row.stretch).await
     };
     let (with, without) = (play(&[row.fault]).await, play(&[]).await);
     let fired: BTreeSet<&str> = with.findings.iter().map(|finding| finding.rule).collect();
-    let lacking: Vec<_> = row.fault.rules().iter().filter(|rule| !fired.contains(*rule)).collect();
+    let lacking: Vec<_> = row.rules().filter(|rule| !fired.contains(rule)).collect();
     let mut wrong = String::new();
     if !lacking.is_empty() {
         writeln!(wrong, "{lacking:?} did not fire, but {:#?}", with.said()).unwrap();
@@ -129,6 +194,20 @@ async fn judge(row: &Row, places: &Semaphore) -> Option<String> {
         writeln!(wrong, "without it: {without_it:#?}").unwrap();
     }
     (!wrong.is_empty()).then(|| format!("{} on {:?}: {wrong}", row.fault, row.on))
+}
+
+#[test]
+fn every_fault_has_a_row_on_each_transport_that_it_names() {
+    for fault in Fault::ALL {
+        let rows = ROWS.iter().filter(|row| row.fault == *fault);
+        let transports: BTreeSet<_> = rows.map(|row| format!("{:?}", row.on.transport())).collect();
+        let wanted = fault.transport().map(|transport| format!("{transport:?}"));
+        assert!(!transports.is_empty(), "no row for {fault}");
+        assert!(
+            wanted.is_none_or(|wanted| transports == BTreeSet::from([wanted])),
+            "{fault}: {transports:?}"
+        );
+    }
 }
 
 #[tokio::test]

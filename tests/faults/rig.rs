@@ -4,16 +4,18 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use midwire::event::{Event, What};
 use midwire::machine::policy::Policy;
 use midwire::model::Model;
 use midwire::peer::client::Client;
-use midwire::peer::faults::{Fault, Faults};
+use midwire::peer::faults::{Fault, Faults, Side};
 use midwire::peer::server::{AnswerMode, LedgerPlace, ServerOptions, serve_http};
 use midwire::peer::telemetry::Telemetry;
 use midwire::rules::{Finding, Judge, Severity};
-use midwire::time::Ms;
+use midwire::spec::transport::Transport;
+use midwire::time::{Mono, Ms};
 use midwire::trace::{Ending, Recording};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -30,8 +32,21 @@ pub(crate) const CLEANUP_LIMIT: Ms = Ms(400);
 pub(crate) enum On {
     /// On pipes; options of `midwire serve stdio`.
     Stdio(&'static [&'static str]),
+    /// On pipes, with a server that tells nothing of its work.
+    Untold,
     /// Over HTTP.
     Http(AnswerMode),
+    /// Over HTTP as event streams, with a comment every 100 ms.
+    Lively,
+}
+
+impl On {
+    pub(crate) fn transport(self) -> Transport {
+        match self {
+            On::Stdio(_) | On::Untold => Transport::Stdio,
+            On::Http(_) | On::Lively => Transport::Http,
+        }
+    }
 }
 
 /// A client whose messages pass a tap that also hears what the server tells.
@@ -61,16 +76,19 @@ impl Drop for HttpTap {
 impl Rig {
     /// All three, with these faults.
     pub(crate) async fn start(on: On, faults: &[Fault]) -> Rig {
-        match on {
+        let of = |side| faults.iter().copied().filter(move |fault| fault.side() == side);
+        let faults_of_server = Arc::new(Faults::with(of(Side::Server)));
+        let options = |mode| ServerOptions { mode, faults: faults_of_server, ..ServerOptions::default() };
+        let rig = match on {
             On::Stdio(options) => {
-                let names = faults.iter().flat_map(|fault| ["--fault", fault.as_str()]);
-                Rig::stdio(&options.iter().copied().chain(names).collect::<Vec<_>>())
+                let names = of(Side::Server).flat_map(|fault| ["--fault", fault.as_str()]);
+                Rig::stdio(&["--telemetry"].iter().chain(options).copied().chain(names).collect::<Vec<_>>())
             }
-            On::Http(mode) => {
-                let faults = Faults::with(faults.iter().copied()).into();
-                Rig::http(ServerOptions { mode, faults, ..ServerOptions::default() }).await
-            }
-        }
+            On::Untold => Rig::stdio(&[]),
+            On::Http(mode) => Rig::http(options(mode)).await,
+            On::Lively => Rig::http(ServerOptions { keep_alive: Ms(100), ..options(AnswerMode::Sse) }).await,
+        };
+        Rig { client: rig.client.with_faults(Faults::with(of(Side::Client)).into()), ..rig }
     }
 
     /// `midwire serve stdio` with these options, behind `midwire stdio`.
@@ -79,7 +97,7 @@ impl Rig {
         let state = format!("MIDWIRE_STATE_DIR={}", folder.path().display());
         let record = record_in(&folder).display().to_string();
         let tap = ["env", &state, MIDWIRE, "stdio", "--telemetry", "--record", &record, "--"];
-        let server = [MIDWIRE, "serve", "stdio", "--telemetry"];
+        let server = [MIDWIRE, "serve", "stdio"];
         let command: Vec<String> =
             tap.iter().chain(&server).chain(serve_options).map(|word| (*word).to_owned()).collect();
         Rig { client: Client::spawn(&command).unwrap(), folder, http: None }
@@ -130,7 +148,7 @@ impl Rig {
     }
 
     /// Ends all three and reads what was recorded.
-    pub(crate) async fn end(self, policy: &Policy) -> Judged {
+    pub(crate) async fn end(self, policy: &Policy, stretch: u64) -> Judged {
         self.client.close().await.unwrap();
         if let Some(mut http) = self.http {
             end_tap(Some(Pid::from_child(&http.process)));
@@ -141,7 +159,7 @@ impl Rig {
             .await
             .unwrap();
         }
-        Judged::read(&record_in(&self.folder), policy)
+        Judged::read(&record_in(&self.folder), policy, stretch)
     }
 }
 
@@ -163,12 +181,16 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    pub(crate) fn read(path: &Path, policy: &Policy) -> Judged {
+    /// `stretch`: how many times as long everything is taken to have lasted, for rules that speak of
+    /// longer times than a test has.
+    pub(crate) fn read(path: &Path, policy: &Policy, stretch: u64) -> Judged {
         let mut recording = Recording::open(path).unwrap();
         let (mut model, mut judge) = (Model::new(), Judge::with_policy(policy.clone()));
         model.set_grace(policy.limits.grace);
         let mut events = Vec::new();
-        while let Some((event, _)) = recording.next().unwrap() {
+        while let Some((mut event, _)) = recording.next().unwrap() {
+            event.at.0 *= stretch;
+            event.out = event.out.map(|out| Mono(out.0 * stretch));
             model.fold(&event, u32::try_from(events.len()).unwrap());
             judge.look(&model);
             events.push(event);

@@ -4,7 +4,8 @@
 use std::pin::Pin;
 
 use midwire::peer::PeerError;
-use midwire::peer::client::{CallOptions, Report, raw};
+use midwire::peer::client::era::EraPolicy;
+use midwire::peer::client::{CallOptions, Heard, Outcome, Params, Report, raw};
 use midwire::time::Ms;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 pub(crate) type Scene = for<'a> fn(&'a mut Rig) -> Running<'a>;
 
 /// Longest wait of the client for a sign of a call.
-const IDLE: Ms = Ms(3000);
+const IDLE: Ms = Ms(20_000);
 
 fn options(wants_progress: bool, cancel_after: Option<u64>) -> CallOptions {
     CallOptions { wants_progress, idle: IDLE, cancel_after: cancel_after.map(Ms), ..CallOptions::default() }
@@ -69,7 +70,7 @@ pub(crate) fn gives_up(rig: &mut Rig) -> Running<'_> {
 /// The client gives an order up while its book is held.
 pub(crate) fn gives_up_order(rig: &mut Rig) -> Running<'_> {
     Box::pin(async {
-        let order = json!({ "payment_ms": 5000, "release_ms": 50 });
+        let order = json!({ "payment_ms": 800, "release_ms": 50 });
         call(rig, "order_book", order, &options(false, Some(100))).await;
         call(rig, "silent", json!({ "ms": 1000 }), &options(false, None)).await;
     })
@@ -112,6 +113,126 @@ fn charge(key: Option<&str>, cents: u64) -> Value {
         arguments["idempotency_key"] = json!(key);
     }
     arguments
+}
+
+/// Calls at once, with progress.
+pub(crate) fn two_at_once(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let options = CallOptions { idle: Ms(500), ..options(true, None) };
+        let both = [(); 2].map(|()| call(rig, "slow", json!({ "steps": 3, "step_ms": 50 }), &options));
+        futures_util::future::join_all(both).await;
+    })
+}
+
+/// The client gives up after its maximum, whatever comes.
+pub(crate) fn reaches_maximum(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let options = CallOptions { max: Ms(400), idle: Ms(300), ..options(true, None) };
+        call(rig, "slow", json!({ "steps": 20, "step_ms": 40 }), &options).await;
+    })
+}
+
+/// The client gives up when nothing but comments has come for a while.
+pub(crate) fn hears_comments(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let options = CallOptions { idle: Ms(400), ..options(false, None) };
+        call(rig, "silent", json!({ "ms": 1500 }), &options).await;
+    })
+}
+
+/// More than the buffers on the way hold.
+pub(crate) fn floods(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        call(rig, "flood", json!({ "n": 3000, "size": 4000 }), &options(true, None)).await;
+    })
+}
+
+/// The client rests before it reads what the server has for it.
+pub(crate) fn rests(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let (options, arguments) = (options(true, None), json!({ "n": 600, "size": 4000 }));
+        let flood = call(rig, "flood", arguments, &options);
+        tokio::pin!(flood);
+        // It is sent, and then nobody looks.
+        assert!(futures_util::poll!(&mut flood).is_pending());
+        tokio::time::sleep(Ms(1000).into()).await;
+        flood.await;
+    })
+}
+
+/// The client finds out which era the server speaks, and then calls.
+pub(crate) fn finds_era(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let era = rig.client.settle(&EraPolicy::default(), &options(false, None)).await.unwrap();
+        if era.settled.is_some() {
+            call(rig, "echo", json!({ "text": "hello" }), &options(false, None)).await;
+        }
+    })
+}
+
+/// A subscription to the list of tools, which changes.
+pub(crate) fn listens(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let wanted = Params::from([("notifications".to_owned(), raw(&json!({ "toolsListChanged": true })))]);
+        let until = CallOptions { cancel_after: Some(Ms(500)), ..options(false, None) };
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let mut tell = Some(tell);
+        let hear = |_: Heard<'_>| {
+            // The acknowledgement, if the server does it right.
+            let _ = tell.take().map(|tell| tell.send(()));
+        };
+        let listen = rig.client.converse("subscriptions/listen", wanted, &until, hear);
+        let change = async {
+            told.await.unwrap();
+            call(rig, "switch_extra", json!({ "what": "tool" }), &options(false, None)).await;
+            rig.client.list(None, &options(false, None)).await.unwrap();
+        };
+        let (listened, ()) = tokio::join!(listen, change);
+        listened.unwrap();
+    })
+}
+
+/// Asks for a subscription that nobody can give.
+pub(crate) fn listens_in_vain(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let params = Params::from([("notifications".to_owned(), raw(&json!("all")))]);
+        rig.client.request("subscriptions/listen", params, &options(false, None), |_| {}).await.unwrap();
+    })
+}
+
+/// A report, asked for until some time after its end.
+pub(crate) fn reports(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        let options = CallOptions { capabilities, ..options(false, None) };
+        let arguments = raw(&json!({ "sections": 1, "section_ms": 20 }));
+        let report = rig.client.call("generate_report", &arguments, &options, |_| {}).await.unwrap();
+        let Outcome::Task(handle) = report.outcome else { panic!("{report:?}") };
+        let handle: Value = serde_json::from_str(handle.get()).unwrap();
+        let params = Params::from([("taskId".to_owned(), raw(&handle["taskId"]))]);
+        for _ in 0..3 {
+            // No sooner than the server wants it.
+            tokio::time::sleep(Ms(550).into()).await;
+            rig.client.request("tasks/get", params.clone(), &options, |_| {}).await.unwrap();
+        }
+    })
+}
+
+/// The client gives a charge up at once, and does not know what became of it.
+pub(crate) fn gives_up_charge(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        call(rig, "charge_account", charge(Some("k-1"), 1200), &options(false, Some(0))).await;
+        call(rig, "silent", json!({ "ms": 100 }), &options(false, None)).await;
+    })
+}
+
+/// Two charges, each with its key.
+pub(crate) fn charges_two(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        for (key, cents) in [("k-1", 1200), ("k-2", 700)] {
+            call(rig, "charge_account", charge(Some(key), cents), &options(false, None)).await;
+        }
+    })
 }
 
 /// One charge with its key.

@@ -22,12 +22,14 @@ async fn give_up(rig: Rig) -> Judged {
     let (arguments, options) = (raw(&json!({ "text": "hello" })), CallOptions::default());
     let report = rig.client.call("echo", &arguments, &options, |_| {}).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete(_)));
-    rig.end(&Policy::default()).await
+    rig.end(&Policy::default(), 1).await
 }
 
 #[tokio::test]
 async fn the_verdict_of_a_race_is_decided_by_what_the_server_told() {
-    for (name, rig) in [("stdio", Rig::stdio(&[])), ("http", Rig::http(ServerOptions::default()).await)] {
+    for (name, rig) in
+        [("stdio", Rig::stdio(&["--telemetry"])), ("http", Rig::http(ServerOptions::default()).await)]
+    {
         let judged = give_up(rig).await;
         assert!(judged.is_whole());
         let race = judged.model.race(CallIdx(0)).unwrap();
@@ -52,7 +54,7 @@ async fn the_verdict_of_a_race_is_decided_by_what_the_server_told() {
 
 #[tokio::test]
 async fn an_ordinary_client_sees_no_byte_of_it() {
-    let judged = give_up(Rig::stdio(&[])).await;
+    let judged = give_up(Rig::stdio(&["--telemetry"])).await;
     let bytes: Vec<u8> = judged
         .events
         .iter()

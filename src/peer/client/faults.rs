@@ -35,6 +35,9 @@ const NEVER: Ms = Ms(31_536_000_000);
 /// How often a client without patience asks again.
 const IMPATIENT: u32 = 8;
 
+/// Between two attempts of a client without patience.
+pub(super) const PAUSE: Ms = Ms(50);
+
 /// How long a slow reader rests; longer than anybody wants to wait for it.
 pub(super) const REST: Ms = Ms(1500);
 
@@ -105,9 +108,19 @@ impl Wrongs {
         request
     }
 
-    /// The parameters of a call, with the first key that this client has used.
-    pub(super) fn with_known_key(&self, method: &str, params: Params) -> Params {
-        if method != methods::TOOLS_CALL || !self.is_on(Fault::KeyForTwo) {
+    /// The parameters of a call: without its key, or with the first one that this client has used.
+    pub(super) fn with_other_key(&self, method: &str, params: Params) -> Params {
+        if method != methods::TOOLS_CALL {
+            return params;
+        }
+        if self.is_on(Fault::RetriesWithoutKey) {
+            return edit_arguments(params, |arguments| {
+                if let Some(members) = arguments.as_object_mut() {
+                    members.remove(KEY);
+                }
+            });
+        }
+        if !self.is_on(Fault::KeyForTwo) {
             return params;
         }
         let mut first = self.key.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,15 +136,7 @@ impl Wrongs {
     pub(super) fn again(&self, method: &str, params: &Params, report: &Report, nth: u32) -> Option<Params> {
         let is_lost = matches!(report.outcome, Outcome::Lost(_) | Outcome::GivenUp(_));
         let is_call = method == methods::TOOLS_CALL && is_lost && nth == 1;
-        let has_key = || arguments(params).is_some_and(|arguments| arguments.get(KEY).is_some());
-        if is_call && self.is_on(Fault::RetriesWithoutKey) && has_key() {
-            return Some(edit_arguments(params.clone(), |arguments| {
-                if let Some(members) = arguments.as_object_mut() {
-                    members.remove(KEY);
-                }
-            }));
-        }
-        if is_call && self.is_on(Fault::RetriesUnsafe) && !has_key() {
+        if is_call && (self.is_on(Fault::RetriesWithoutKey) || self.is_on(Fault::RetriesUnsafe)) {
             return Some(params.clone());
         }
         let is_refused = !matches!(report.outcome, Outcome::Complete(_));

@@ -10,6 +10,7 @@ mod store;
 mod worker;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 use tokio_util::task::TaskTracker;
@@ -22,7 +23,8 @@ use super::core::{Answer, Context, Ended};
 use super::hub::Change;
 use super::message::{Refusal, Request};
 use super::{SharedCore, sealed, shop};
-use crate::machine::task::{EXTENSION, TaskRefusal};
+use crate::machine::task::{EXTENSION, TaskRefusal, TaskState};
+use crate::peer::faults::Fault;
 use crate::time::TimerClock;
 
 /// Where the extension stands among the capabilities.
@@ -33,11 +35,22 @@ pub(super) const CAPABILITY: [&str; 2] = ["extensions", EXTENSION];
 pub(super) struct Tasks {
     store: Arc<Store>,
     workers: TaskTracker,
+    /// The fault `task_changes`: the end of a task was told, and is taken back next time.
+    wavers: Arc<AtomicBool>,
 }
 
 impl Tasks {
     pub(super) fn new(clock: TimerClock) -> Tasks {
-        Tasks { store: Arc::new(Store::new(clock)), workers: TaskTracker::new() }
+        Tasks { store: Arc::new(Store::new(clock)), workers: TaskTracker::new(), wavers: Arc::default() }
+    }
+
+    /// The fault `task_changes`: every other time, a task that is over is said to run.
+    fn waver(&self, state: &mut Map<String, Value>) {
+        let is_over = state.get("status").is_some_and(|status| *status == TaskState::Completed.as_str());
+        if is_over && self.wavers.fetch_xor(true, Ordering::Relaxed) {
+            state.insert("status".to_owned(), json!(TaskState::Working.as_str()));
+            state.remove("result");
+        }
     }
 
     /// Those of these tasks whose states the caller may be told (TSK-20, TSK-21).
@@ -87,8 +100,16 @@ impl Context {
 /// `tasks/get`.
 pub(super) fn get(request: &Request, ctx: &Context) -> Answer {
     let (id, owner) = (id(request, ctx)?, shop::tenant(ctx.caller()));
-    let told = ctx.core().tasks.store.get(&id, &owner, ctx.knows_tasks());
-    told.map(|told| told.state).map_err(|refusal| refused(request, refusal))
+    let tasks = &ctx.core().tasks;
+    let told = tasks.store.get(&id, &owner, ctx.knows_tasks());
+    let mut state = told.map_err(|refusal| refused(request, refusal))?.state;
+    if ctx.faults().is_on(Fault::EarlyHandle) {
+        return Err(refused(request, TaskRefusal::Unknown));
+    }
+    if ctx.faults().is_on(Fault::TaskChanges) {
+        tasks.waver(&mut state);
+    }
+    Ok(state)
 }
 
 /// `tasks/update`.

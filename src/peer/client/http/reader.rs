@@ -174,15 +174,17 @@ impl Reader {
     async fn stream(&mut self, mut body: Body) -> Rest {
         let mut decoder = SseDecoder::new(EVENT_LIMIT_BYTES);
         self.fruitless += 1;
+        let mut is_fresh = true;
         let why = loop {
             let data = match body.frame().await {
                 None => break "the stream ended before the answer".to_owned(),
                 Some(Err(error)) => break format!("the stream broke off: {error}"),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
-            if self.desk.wrongs.is_on(Fault::SlowReader) {
+            if is_fresh && self.desk.wrongs.is_on(Fault::SlowReader) {
                 tokio::time::sleep(REST.into()).await;
             }
+            is_fresh = false;
             for event in decoder.push(&data) {
                 if !event.comments.is_empty() && self.desk.wrongs.is_on(Fault::CommentsCount) {
                     self.tell(Incoming::Comment).await;
