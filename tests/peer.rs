@@ -1,4 +1,8 @@
 //! The reference peers as processes: `midwire serve` at the other end of real pipes.
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the test functions")]
+
+#[path = "peer/abuse.rs"]
+mod abuse;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};

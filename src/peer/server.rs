@@ -119,6 +119,9 @@ pub struct ServerOptions {
     pub telemetry: Option<Telemetry>,
     /// Also offers what the conformance suite of MCP looks for.
     pub conformance: bool,
+    /// Requests that may run at once; more are refused, so that nobody fills the memory with them.
+    /// ours: 16,384, far more than a process has files by default.
+    pub most_running: usize,
     /// How long cleanup after a cancel may take before it is cut off. ours: 5 s.
     pub cleanup_limit: Ms,
 }
@@ -136,6 +139,7 @@ impl Default for ServerOptions {
             faults: Arc::default(),
             telemetry: None,
             conformance: false,
+            most_running: 16_384,
             cleanup_limit: Ms(5000),
         }
     }

@@ -33,6 +33,7 @@ use crate::event::telemetry::Stage;
 use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
 use crate::peer::faults::Faults;
 use crate::peer::telemetry::Teller;
+use crate::spec::codes;
 use crate::time::TimerClock;
 use crate::wire::jsonrpc::Id;
 
@@ -200,6 +201,12 @@ impl Core {
         sink: mpsc::Sender<Outgoing>,
     ) -> Result<(Arc<Live>, impl Future<Output = ()> + Send + 'static), Refusal> {
         let method = Method::of(&request, caller.era)?;
+        let most = self.options.most_running;
+        if self.handlers.len() >= most {
+            let text = format!("{most} requests run already; try again when some have ended");
+            let refusal = Refusal::new(Some(&request.id), codes::INTERNAL_ERROR, text);
+            return Err(Refusal { status: 503, ..refusal });
+        }
         let telemetry = self.options.telemetry.as_ref();
         let teller = telemetry.map(|telemetry| telemetry.about(&request.id, caller.peer));
         let (teller, faults) = (teller.unwrap_or_default(), self.options.faults.clone());

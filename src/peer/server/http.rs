@@ -10,6 +10,8 @@ mod head;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -19,7 +21,8 @@ use hyper::{Method, Request as HttpRequest, Response as HttpResponse, header};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,6 +41,19 @@ use crate::time::Ms;
 const BODY_LIMIT_BYTES: usize = 1 << 20;
 /// Longest silence inside a request body (reliability.md section 11).
 const BODY_STALL: Ms = Ms(5000);
+/// Longest time for a whole request body, however it drips. ours.
+const BODY_TIME: Ms = Ms(30_000);
+/// Of a body that is too large, so much is read and thrown away before it is refused, so that its
+/// sender comes to read the answer. ours.
+const DISCARD_BYTES: usize = 16 << 20;
+/// A connection without an exchange for so long is closed, whether it says nothing, half of a
+/// head, or nothing any more. ours.
+const IDLE: Ms = Ms(30_000);
+/// Most header fields of a request, and most bytes of its head; more are answered with 431. ours.
+const MOST_FIELDS: usize = 100;
+const HEAD_LIMIT_BYTES: usize = 64 << 10;
+/// Most streams that a client may have open on one h2 connection. ours.
+const MOST_STREAMS: u32 = 256;
 /// After `accept` failed (too many open files), how long to wait before the next try.
 const ACCEPT_PAUSE: Ms = Ms(50);
 
@@ -51,12 +67,11 @@ pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: Cance
         };
         match accepted {
             Ok((stream, peer)) => {
-                connections.spawn(connection(
-                    core.clone(),
-                    (stream, peer),
-                    connections.clone(),
-                    cancel.clone(),
-                ));
+                // Without it small events wait for the acknowledgement of the last; that it fails
+                // means that the connection is gone, which the next read will say.
+                let _ = stream.set_nodelay(true);
+                let tracker = connections.clone();
+                connections.spawn(connection(core.clone(), (stream, Some(peer)), tracker, cancel.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -75,23 +90,37 @@ pub(super) async fn serve(core: SharedCore, listener: TcpListener, cancel: Cance
     let _ = tokio::time::timeout(WIND_DOWN.into(), ended).await;
 }
 
-async fn connection(
+async fn connection<S>(
     core: SharedCore,
-    (stream, peer): (TcpStream, SocketAddr),
+    (stream, peer): (S, Option<SocketAddr>),
     connections: TaskTracker,
     cancel: CancellationToken,
-) {
-    // Without it small events wait for the acknowledgement of the last; that it fails means that
-    // the connection is gone, which the next read will say.
-    let _ = stream.set_nodelay(true);
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let exchanges = Arc::new(Exchanges::default());
     let service = service_fn(|request: HttpRequest<Incoming>| {
-        let core = core.clone();
-        async move { Ok::<_, Infallible>(respond(core, request, Some(peer)).await) }
+        let (core, running) = (core.clone(), Exchanges::begin(&exchanges));
+        async move {
+            let answer = respond(core, request, peer).await;
+            // It runs until its last byte is out.
+            let held = move |frame| {
+                let _ = &running;
+                frame
+            };
+            Ok::<_, Infallible>(answer.map(|body| body.map_frame(held).boxed_unsync()))
+        }
     });
-    let builder = auto::Builder::new(Tracked(connections));
+    let mut builder = auto::Builder::new(Tracked(connections));
+    builder.http1().max_headers(MOST_FIELDS).max_buf_size(HEAD_LIMIT_BYTES);
+    builder.http2().max_concurrent_streams(MOST_STREAMS);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = exchanges.cease() => {
+            tracing::debug!(?peer, "a connection without an exchange is closed");
+            Ok(())
+        }
         () = cancel.cancelled() => {
             // Subscriptions say their last word, and what is nearly done is done.
             connection.as_mut().graceful_shutdown();
@@ -100,6 +129,49 @@ async fn connection(
     };
     if let Err(error) = ended {
         tracing::debug!(error, "connection ended");
+    }
+}
+
+/// The exchanges of one connection.
+#[derive(Debug, Default)]
+struct Exchanges {
+    running: AtomicUsize,
+    /// How many there were, which tells whether there was one between two looks.
+    begun: AtomicUsize,
+}
+
+impl Exchanges {
+    fn begin(exchanges: &Arc<Exchanges>) -> Running {
+        exchanges.running.fetch_add(1, Ordering::Relaxed);
+        exchanges.begun.fetch_add(1, Ordering::Relaxed);
+        Running(exchanges.clone())
+    }
+
+    /// Waits until none has run for [`IDLE`], and at most twice as long.
+    async fn cease(&self) {
+        let mut seen = usize::MAX;
+        loop {
+            let begun = self.begun.load(Ordering::Relaxed);
+            if self.running.load(Ordering::Relaxed) == 0 {
+                if seen == begun {
+                    return;
+                }
+                seen = begun;
+            } else {
+                seen = usize::MAX;
+            }
+            tokio::time::sleep(IDLE.into()).await;
+        }
+    }
+}
+
+/// One exchange that runs.
+#[derive(Debug)]
+struct Running(Arc<Exchanges>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -209,20 +281,32 @@ where
 }
 
 /// The whole body, or why it cannot be had.
-async fn read_body<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, String> {
+async fn read_body<B: Body<Data = Bytes> + Unpin>(body: B) -> Result<Bytes, String> {
+    let whole = tokio::time::timeout(BODY_TIME.into(), read_frames(body)).await;
+    whole.unwrap_or_else(|_| Err(format!("the body took longer than {} ms", BODY_TIME.0)))
+}
+
+async fn read_frames<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, String> {
     let mut whole = BytesMut::new();
+    let mut len = 0;
+    let too_large = || Err(format!("the body is larger than {BODY_LIMIT_BYTES} bytes"));
     loop {
         let frame = match tokio::time::timeout(BODY_STALL.into(), body.frame()).await {
             Err(_) => return Err(format!("the body stalled for {} ms", BODY_STALL.0)),
+            Ok(None) if len > BODY_LIMIT_BYTES => return too_large(),
             Ok(None) => return Ok(whole.freeze()),
             Ok(Some(Err(_))) => return Err("the body broke off".to_owned()),
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
-        if whole.len() + data.len() > BODY_LIMIT_BYTES {
-            return Err(format!("the body is larger than {BODY_LIMIT_BYTES} bytes"));
+        len += data.len();
+        if len <= BODY_LIMIT_BYTES {
+            whole.extend_from_slice(&data);
+        } else if len > DISCARD_BYTES {
+            return too_large();
+        } else {
+            whole.clear();
         }
-        whole.extend_from_slice(&data);
     }
 }
 

@@ -423,3 +423,16 @@ async fn a_body_that_stalls_is_refused_after_five_seconds() {
     assert_eq!((clock.now(), answer.status().as_u16()), (Ms(5000), 400));
     assert!(text(answer).await.contains("-32700"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_drips_is_refused_in_the_end() {
+    let drips = futures_util::stream::unfold((), |()| async {
+        tokio::time::sleep(Ms(4000).into()).await;
+        Some((Ok::<_, Infallible>(hyper::body::Frame::data(Bytes::from_static(b" "))), ()))
+    });
+    let request = Case::echo().request().map(|_| http_body_util::StreamBody::new(Box::pin(drips)));
+    let clock = TimerClock::start();
+    let answer = respond(core(AnswerMode::Auto), request, None).await;
+    assert_eq!((clock.now(), answer.status().as_u16()), (BODY_TIME, 400));
+    assert!(text(answer).await.contains("-32700"));
+}

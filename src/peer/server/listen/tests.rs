@@ -172,3 +172,43 @@ fn a_tag_is_the_id_as_it_was_sent() {
         json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_subscriptions_leave_nothing_behind() {
+    for transport in BOTH {
+        let (mut listener, mut other) = pair(transport);
+        let everything = json!({ "toolsListChanged": true, "resourceSubscriptions": ["notes://today"] });
+        for _ in 0..10_000 {
+            let id = listener.open("subscriptions/listen", wish(&everything)).await;
+            assert!(listener.heard().await.is_some());
+            listener.leave(id).await;
+        }
+        nobody_listens(&listener.core).await;
+        assert_eq!(other.call("echo", json!({ "text": "on" })).await["content"][0]["text"], "on");
+        let writers = if transport == Transport::Stdio { 2 } else { 0 };
+        assert_eq!(listener.core.handlers.len(), writers, "{transport:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_requests_than_can_run_are_refused_and_the_rest_goes_on() {
+    let options = ServerOptions { most_running: 100, ..ServerOptions::default() };
+    let mut wire = Wire::start(Transport::Stdio, options);
+    let mut open = Vec::new();
+    let refused = loop {
+        open.push(wire.open("subscriptions/listen", wish(&json!({}))).await);
+        let message = wire.heard().await.unwrap();
+        if message["method"].is_null() {
+            break message;
+        }
+        assert!(open.len() <= 100, "no end");
+    };
+    assert_eq!(refused["error"]["code"], -32603);
+    let last = open.pop().unwrap();
+    assert_eq!(refused["id"], last);
+    for id in open {
+        wire.leave(id).await;
+    }
+    nobody_listens(&wire.core).await;
+    assert_eq!(wire.call("echo", json!({ "text": "on" })).await["content"][0]["text"], "on");
+}

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::*;
 
@@ -96,4 +97,78 @@ async fn h2_with_prior_knowledge_is_served() {
     assert_eq!(answer.status(), 200);
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     assert!(body.windows(2).any(|two| two == b"hi"));
+}
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "a test owns its task through the handle")]
+async fn a_connection_on_which_nothing_goes_on_is_closed() {
+    let whole = head_and_body(&Case::echo());
+    for sent in ["", "P", "PRI * HT", "POST /mcp HTTP/1.1\r\nhost", &whole] {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let tracker = TaskTracker::new();
+        let serving = connection(core(AnswerMode::Auto), (server, None), tracker, CancellationToken::new());
+        let serving = tokio::spawn(serving);
+        let clock = TimerClock::start();
+        client.write_all(sent.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // It may be told first that it took too long.
+        client.read_to_end(&mut answer).await.unwrap();
+        serving.await.unwrap();
+        let took = clock.now();
+        assert!((IDLE.0..=2 * IDLE.0).contains(&took.0), "{sent:?}: {took:?}");
+        assert_eq!(answer.starts_with(b"HTTP/1.1 200"), sent == whole, "{sent:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "a test owns its task through the handle")]
+async fn a_connection_with_a_quiet_call_stays_open() {
+    let (mut client, server) = tokio::io::duplex(1 << 16);
+    let tracker = TaskTracker::new();
+    let core = core(AnswerMode::Json);
+    tokio::spawn(connection(core, (server, None), tracker, CancellationToken::new()));
+    let call = Case::call("silent", &json!({ "ms": 10 * IDLE.0 }));
+    let clock = TimerClock::start();
+    client.write_all(head_and_body(&call).as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    client.read_exact(&mut first).await.unwrap();
+    assert_eq!((&first, clock.now()), (b"HTTP/1.1 200", Ms(10 * IDLE.0)));
+}
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "a test owns its task through the handle")]
+async fn what_is_no_request_has_the_answer_that_is_written_down() {
+    let call = Case::echo();
+    let with = |fields: &str| {
+        let head = head_and_body(&call);
+        head.replacen("host: x", &format!("host: x\r\n{fields}"), 1)
+    };
+    let many: String = (0..200).map(|k| format!("x-{k}: y\r\n")).collect();
+    let long = format!("x-long: {}", "y".repeat(100_000));
+    let length = call.body.len();
+    let cases = [
+        ("right", with("x: y"), "200"),
+        ("not HTTP", "{\"jsonrpc\":\"2.0\"}\n\r\n\r\n".to_owned(), "400"),
+        ("many fields", with(many.trim_end()), "431"),
+        ("a long field", with(&long), "431"),
+        ("two lengths", with("content-length: 5"), "400"),
+        (
+            "a wrong length",
+            with("x: y").replace(&format!("content-length: {length}"), "content-length: -1"),
+            "400",
+        ),
+        ("a field with a control character", with("x: \u{1}"), "400"),
+        ("a field without a name", with(": y"), "400"),
+        ("two methods", with("mcp-method: tools/call"), "400"),
+    ];
+    for (name, request, status) in cases {
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let tracker = TaskTracker::new();
+        let core = core(AnswerMode::Auto);
+        tokio::spawn(connection(core, (server, None), tracker, CancellationToken::new()));
+        client.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        client.read_exact(&mut answer).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer), format!("HTTP/1.1 {status}"), "{name}");
+    }
 }
