@@ -96,6 +96,7 @@ async def main(asked: dict) -> None:
         seen["asked"] = await text("ask_user")
         seen["sampled"] = await text("ask_model")
         seen["rooted"] = await text("ask_roots")
+        seen["pinged"] = await text("ping_client")
         await session.set_logging_level("warning")
         await text("logs")
         seen["logged"] = logged

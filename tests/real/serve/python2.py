@@ -92,6 +92,8 @@ async def main(asked: dict) -> None:
         seen["sampled"] = await text("ask_model")
         seen["rooted"] = await text("ask_roots")
         if is_legacy:
+            seen["pinged"] = await text("ping_client")
+        if is_legacy:
             await client.set_logging_level("warning")
         await text("logs")
         seen["logged"] = logged

@@ -84,6 +84,7 @@ seen.progress = steps.length >= 4 && steps.every((step, k) => step === k + 1);
 seen.asked = await text("ask_user");
 seen.sampled = await text("ask_model");
 seen.rooted = await text("ask_roots");
+if (isLegacy) seen.pinged = await text("ping_client");
 if (isLegacy) await client.setLoggingLevel("warning");
 await call("logs");
 seen.logged = logged;

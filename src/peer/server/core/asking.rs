@@ -83,8 +83,11 @@ impl Context {
     /// Refuses to ask what there is not in this client's era, or what it does not declare.
     fn check_declared(&self, questions: &[Question<'_>]) -> Result<(), Ended> {
         let era = self.caller.era;
-        let is_unknown =
-            |(_, method, _): &&Question<'_>| !era.is_modern() && methods::Method::find(method, era).is_none();
+        // The modern era has them inside of answers, but for the ping, which it has not at all.
+        let is_unknown = |(_, method, _): &&Question<'_>| {
+            let is_modern = era.is_modern() && *method != methods::PING;
+            !is_modern && methods::Method::find(method, era).is_none()
+        };
         if let Some((_, method, _)) = questions.iter().find(is_unknown) {
             return Err(Ended::Failed(format!("revision {} has no {method}", era.as_str())));
         }
@@ -222,6 +225,8 @@ fn missing_for(caller: &Caller, method: &str, params: &Value) -> Option<Vec<&'st
             (caller.can(&["sampling", "tools"]), &["sampling", "tools"])
         }
         "sampling/createMessage" => (caller.can(&["sampling"]), &["sampling"]),
+        // Everybody answers it.
+        methods::PING => (true, &[]),
         _ => (caller.can(&["roots"]), &["roots"]),
     };
     (!has).then(|| path.to_vec())

@@ -90,7 +90,7 @@ pub(in crate::peer::server) async fn post(
     take(&core, &held, messages, false).await
 }
 
-/// Answers a GET or a DELETE; `None` for any other method.
+/// Answers a GET or a DELETE, and refuses any other method.
 pub(in crate::peer::server) async fn other(
     core: &SharedCore,
     method: &Method,
@@ -99,10 +99,13 @@ pub(in crate::peer::server) async fn other(
     let is_stateless = core.options.mode == AnswerMode::LegacyStateless;
     let is_known = matches!(*method, Method::GET | Method::DELETE) && !is_stateless;
     if !is_known {
-        let mut response = answer::plain(405, "POST, and GET and DELETE in sessions");
-        let allowed = if is_stateless { "POST" } else { "GET, POST, DELETE" };
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-        return response;
+        return not_allowed(if is_stateless { "POST" } else { "GET, POST, DELETE" });
+    }
+    // No session of this revision has these methods (HTTP-19).
+    if field(fields, headers::PROTOCOL_VERSION).is_some_and(is_modern_name)
+        && core.options.era == ServerEra::Dual
+    {
+        return not_allowed("POST");
     }
     if field(fields, headers::SESSION_ID).is_none() {
         return answer::plain(400, "Mcp-Session-Id is missing");
@@ -118,6 +121,12 @@ pub(in crate::peer::server) async fn other(
         core.sessions.end(name, "the client ended the session");
     }
     answer::empty(204)
+}
+
+fn not_allowed(allowed: &'static str) -> HttpResponse<Answer> {
+    let mut response = answer::plain(405, "POST, and GET and DELETE in sessions");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
 }
 
 /// The GET stream, or one that a client comes back to.
@@ -171,7 +180,7 @@ async fn find(core: &SharedCore, fields: &HeaderMap) -> Result<Arc<Held>, (u16, 
     Ok(held)
 }
 
-const UNSUPPORTED: &str = "MCP-Protocol-Version is not the revision of this session";
+const UNSUPPORTED: &str = "MCP-Protocol-Version names another revision than the one that is spoken";
 
 /// Opens a session.
 async fn initialize(core: &SharedCore, request: &Request) -> HttpResponse<Answer> {

@@ -6,6 +6,7 @@ use super::{
     Answer, Context, Ended, Request, Tool, count, count_schema, reads, text, text_result, text_schema,
 };
 use crate::peer::server::prompts;
+use crate::spec::methods;
 use crate::time::Ms;
 
 pub(super) const TOOLS: &[Tool] = &[
@@ -26,6 +27,17 @@ pub(super) const TOOLS: &[Tool] = &[
         description: "Asks the client which folders it works in",
         entry: || reads(&json!({})),
         run: |_, ctx| Box::pin(ask_roots(ctx)),
+    },
+    Tool {
+        name: "ping_client",
+        description: "Pings the client, where its revision has pings",
+        entry: || reads(&json!({})),
+        run: |_, ctx| {
+            Box::pin(async move {
+                ctx.ask(&[("ping", methods::PING, json!({}))]).await?;
+                Ok(text_result("the client is there"))
+            })
+        },
     },
     Tool {
         name: "come_back",

@@ -528,6 +528,10 @@ async fn modern_and_legacy_clients_share_an_endpoint_and_nothing_else() {
         ),
         (modern.clone(), note("notifications/cancelled"), (202, 0)),
     ];
+    for method in ["GET", "DELETE"] {
+        let client = modern.clone().field("mcp-session-id", Some(&named));
+        assert_eq!(client.send(method, "").await.status(), 405, "{method}");
+    }
     for (client, body, expected) in cases {
         let got = client.post(&body).await;
         assert_eq!((got.status, got.code()), expected, "{body}");

@@ -163,13 +163,17 @@ async fn a_client_asks_its_model_and_names_its_roots() {
     let mut client = Client::connected(ServerEra::Dual, "2024-11-05", capabilities).await;
     let text = json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "four" } });
     let roots = json!({ "roots": [{ "uri": "file:///a" }, { "uri": "file:///b" }] });
-    for (tool, said, expected) in
-        [("ask_model", text, "The model says: four"), ("ask_roots", roots, "file:///a, file:///b")]
-    {
+    for (tool, said, expected) in [
+        ("ask_model", text, "The model says: four"),
+        ("ask_roots", roots, "file:///a, file:///b"),
+        ("ping_client", json!({}), "the client is there"),
+    ] {
         let question = client.ask(&call("1", tool, json!({}))).await;
         let answer = client.ask(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": said })).await;
         assert_eq!(answer["result"]["content"][0]["text"], expected);
     }
+    let modern = client.ask(&modern(call("2", "ping_client", json!({})))).await;
+    assert_eq!(modern["result"]["isError"], true, "it has no ping");
 }
 
 #[tokio::test(start_paused = true)]
