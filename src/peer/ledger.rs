@@ -1,7 +1,7 @@
 //! The ledger: one business effect for each idempotency key.
 //!
 //! An id of JSON-RPC names a message; a key in the arguments names what is wanted. The ledger keeps
-//! keys, effects and their counter in one SQLite file, and changes them in one transaction: there
+//! keys, effects and their counter in one `SQLite` file, and changes them in one transaction: there
 //! is no moment at which an effect is there and its key is not (REL-02, REL-03). Only rows of this
 //! file are atomic together; what happens elsewhere needs the same key there, or an outbox.
 //!
@@ -60,7 +60,7 @@ pub(super) enum LedgerError {
     /// Another process kept the file for too long.
     #[error("another process holds the ledger; try again with the same key")]
     Busy,
-    /// SQLite failed in another way.
+    /// `SQLite` failed in another way.
     #[error("the ledger failed: {0}")]
     Store(rusqlite::Error),
     /// Too many calls wait for it.
@@ -290,7 +290,7 @@ impl Ledger {
     /// # Errors
     /// When the ledger cannot be read.
     pub(super) async fn stock(&self) -> Result<Vec<Stock>, LedgerError> {
-        self.job(|book| book.stock()).await
+        self.job(Book::stock).await
     }
 
     /// Makes an empty draft of `principal`, at the time `now` (ms, Unix time), under a handle that

@@ -16,7 +16,7 @@ use crate::time::Ms;
 /// far below what people wait for a call.
 const BUSY: Ms = Ms(5000);
 
-/// How long until it is tried again where SQLite does not wait by itself.
+/// How long until it is tried again where `SQLite` does not wait by itself.
 const AGAIN: Ms = Ms(10);
 
 /// Tells the new files of this process apart.
@@ -72,7 +72,7 @@ pub(super) fn open(place: &LedgerPlace) -> Result<Connection, LedgerError> {
     Ok(db)
 }
 
-/// Switches to the write-ahead log. SQLite does not wait by itself for another connection that does
+/// Switches to the write-ahead log. `SQLite` does not wait by itself for another connection that does
 /// the same to a new file.
 fn write_ahead(db: &Connection) -> Result<(), LedgerError> {
     let mut patience = BUSY.0 / AGAIN.0;
@@ -88,7 +88,7 @@ fn write_ahead(db: &Connection) -> Result<(), LedgerError> {
 }
 
 /// Makes the file and its folder, where they are missing, readable by nobody else. An existing file
-/// is not opened: closing it again would release the locks that SQLite holds on it in this process.
+/// is not opened: closing it again would release the locks that `SQLite` holds on it in this process.
 fn make(file: &Path) -> std::io::Result<()> {
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

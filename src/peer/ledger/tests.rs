@@ -165,7 +165,7 @@ fn race(place: &LedgerPlace, intent: &Intent, on: &[Fault]) -> [Recorded; 2] {
         }
         let found = book.check(intent).unwrap();
         checked.wait();
-        found.map_or_else(|| book.act(intent, |_| ()).unwrap(), |found| found)
+        found.unwrap_or_else(|| book.act(intent, |_| ()).unwrap())
     };
     thread::scope(|scope| {
         let both = [scope.spawn(one), scope.spawn(one)];

@@ -71,7 +71,7 @@ impl Context {
 
     /// The end of a call that becomes a task: the handle, or why there is none (TSK-13). `work` is
     /// done by a worker from now on.
-    pub(super) fn into_task<W, F>(&self, terms: Terms, work: W) -> Ended
+    pub(super) fn hand_over<W, F>(&self, terms: Terms, work: W) -> Ended
     where
         W: FnOnce(Worker) -> F,
         F: Future<Output = Result<Map<String, Value>, Stop>> + Send + 'static,

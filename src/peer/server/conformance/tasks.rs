@@ -100,7 +100,7 @@ fn as_task<'a, F>(ctx: &'a Context, work: impl FnOnce(Worker) -> F + Send + 'a) 
 where
     F: Future<Output = Result<Map<String, Value>, Stop>> + Send + 'static,
 {
-    Box::pin(async move { Err(ctx.into_task(TERMS, work)) })
+    Box::pin(async move { Err(ctx.hand_over(TERMS, work)) })
 }
 
 async fn slow_compute(request: &Request, ctx: &mut Context) -> Answer {
@@ -111,7 +111,7 @@ async fn slow_compute(request: &Request, ctx: &mut Context) -> Answer {
         ctx.sleep(time).await?;
         return Ok(text_result(&said));
     }
-    Err(ctx.into_task(TERMS, |worker| async move {
+    Err(ctx.hand_over(TERMS, |worker| async move {
         work(&worker, time).await?;
         Ok(text_result(&said))
     }))
@@ -123,7 +123,7 @@ async fn asking_first(ctx: &mut Context) -> Answer {
     let answers = ctx.ask(&[question]).await?;
     let content = &answers["user_name"]["content"];
     let name = content["name"].as_str().unwrap_or("nobody").to_owned();
-    Err(ctx.into_task(TERMS, |worker| async move {
+    Err(ctx.hand_over(TERMS, |worker| async move {
         work(&worker, PIECE).await?;
         Ok(text_result(&format!("done for {name}")))
     }))

@@ -56,7 +56,6 @@ impl Worker {
     }
 
     /// Works for so long: nothing interrupts it.
-    #[expect(clippy::unused_self, reason = "it is this worker that works")]
     pub(in crate::peer::server) async fn work(&self, time: Ms) {
         tokio::time::sleep(time.into()).await;
     }

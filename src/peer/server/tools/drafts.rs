@@ -40,7 +40,7 @@ async fn create(request: &Request, ctx: &mut Context) -> Answer {
     ctx.checkpoint()?;
     let life_ms = life.try_into().unwrap_or(i64::MAX);
     if let Err(error) = ctx.core().shop.ledger.create_draft(&handle, &owner, now_ms(), life_ms).await {
-        return super::effects::refused(&error);
+        return Ok(super::effects::refused(&error));
     }
     Ok(object(json!({
         "content": [{ "type": "text", "text": format!("{handle}, for {life} ms") }],
@@ -54,7 +54,7 @@ async fn append(request: &Request, ctx: &mut Context) -> Answer {
     let owner = shop::tenant(ctx.caller());
     ctx.checkpoint()?;
     match ctx.core().shop.ledger.append_draft(&handle, &owner, &text, now_ms()).await {
-        Err(error) => super::effects::refused(&error),
+        Err(error) => Ok(super::effects::refused(&error)),
         Ok(text) => Ok(object(json!({
             "content": [{ "type": "text", "text": text }],
             "structuredContent": { "text": text },

@@ -1,7 +1,7 @@
 //! Tools that change something once and for all: through the ledger, under a key of the client.
 
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Context, Ended, Request, Tool, changes, needed, object, only, reads, text, text_schema};
 use crate::peer::faults::Fault;
@@ -85,7 +85,7 @@ async fn take_effect(request: &Request, ctx: &mut Context, effect: Effect) -> An
     };
     let recorded = match recorded {
         Ok(recorded) => recorded,
-        Err(error) => return refused(&error),
+        Err(error) => return Ok(refused(&error)),
     };
     if key.is_some() {
         ctx.core().hub.tell(&Change::Updated(ledger::keys_uri()));
@@ -109,7 +109,7 @@ async fn lookup(request: &Request, ctx: &mut Context) -> Answer {
     let found = ctx.core().shop.ledger.lookup(&tenant, &key).await;
     let found = match found.and_then(|found| found.map(|entry| Ok((entry.result()?, entry))).transpose()) {
         Ok(found) => found,
-        Err(error) => return refused(&error),
+        Err(error) => return Ok(refused(&error)),
     };
     let (text, content) = match found {
         None => (format!("Nothing was done under {key:?}"), json!({ "found": false })),
@@ -131,12 +131,12 @@ async fn lookup(request: &Request, ctx: &mut Context) -> Answer {
 
 /// A tool error that programs can tell from others by its code. ours: a conflict is the business of
 /// the caller's program, not of the protocol.
-pub(super) fn refused(error: &LedgerError) -> Answer {
-    Ok(object(json!({
+pub(super) fn refused(error: &LedgerError) -> Map<String, Value> {
+    object(json!({
         "content": [{ "type": "text", "text": error.to_string() }],
         "structuredContent": { "code": error.code() },
         "isError": true,
-    })))
+    }))
 }
 
 /// A whole number above 0, written as one: amounts with a fraction are not rounded.

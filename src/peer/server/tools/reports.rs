@@ -84,7 +84,7 @@ fn report(request: &Request, ctx: &mut Context) -> Answer {
         ends,
     };
     let terms = Terms { ttl: Ms(count(request, "ttl_ms", TTL_MS, LONGEST_TTL_MS)?.max(1)), poll: POLL };
-    Err(ctx.into_task(terms, |worker| write(worker, order)))
+    Err(ctx.hand_over(terms, |worker| write(worker, order)))
 }
 
 async fn write(worker: Worker, order: Order) -> Result<Map<String, Value>, Stop> {

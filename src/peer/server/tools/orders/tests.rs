@@ -9,6 +9,21 @@ use crate::peer::server::{AnswerMode, ServerOptions};
 use crate::spec::transport::Transport;
 use crate::time::{Ms, TimerClock};
 
+const HELD: Option<bool> = Some(false);
+const LEAKED: Option<bool> = Some(true);
+const GONE: Option<bool> = None;
+
+/// Faults, how long the release takes; then what is held at which time after the cancel at 200.
+type Row = (&'static [Fault], u64, &'static [(u64, Option<bool>)]);
+
+const ENDINGS: [Row; 5] = [
+    (&[], 100, &[(299, HELD), (301, GONE)]),
+    (&[], 4999, &[(5198, HELD), (5200, GONE)]),
+    (&[], 60_000, &[(5199, HELD), (5201, LEAKED), (70_000, LEAKED)]),
+    (&[Fault::CleanupUnshielded], 100, &[(201, LEAKED), (70_000, LEAKED)]),
+    (&[Fault::CleanupOverruns], 60_000, &[(5201, HELD), (65_199, HELD), (65_201, GONE)]),
+];
+
 /// What is held: `None` nothing; else whether it is leaked.
 fn held(wire: &Wire) -> Option<bool> {
     let held = wire.core.shop.holds.list();
@@ -23,24 +38,15 @@ async fn go_to(clock: &TimerClock, at: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_hold_is_released_after_a_cancel_within_the_limit_of_its_cleanup() {
-    let (held_still, leaked, gone) = (Some(false), Some(true), None);
-    // Faults, how long the release takes; then what is held at which time after the cancel at 200.
-    let rows: &[(&[Fault], u64, &[(u64, Option<bool>)])] = &[
-        (&[], 100, &[(299, held_still), (301, gone)]),
-        (&[], 4999, &[(5198, held_still), (5200, gone)]),
-        (&[], 60_000, &[(5199, held_still), (5201, leaked), (70_000, leaked)]),
-        (&[Fault::CleanupUnshielded], 100, &[(201, leaked), (70_000, leaked)]),
-        (&[Fault::CleanupOverruns], 60_000, &[(5201, held_still), (65_199, held_still), (65_201, gone)]),
-    ];
     for transport in BOTH {
-        for (faults, release, expected) in rows {
+        for (faults, release, expected) in ENDINGS {
             let faults = Faults::with(faults.iter().copied()).into();
             let mut wire = Wire::start(transport, ServerOptions { faults, ..ServerOptions::default() });
             let clock = TimerClock::start();
             let arguments = json!({ "title": "Momo", "release_ms": release });
             assert!(wire.give_up("order_book", arguments, When::After(Ms(200))).await, "it is not answered");
             assert_eq!(clock.now(), Ms(200));
-            for (at, state) in *expected {
+            for (at, state) in expected {
                 go_to(&clock, *at).await;
                 assert_eq!(held(&wire), *state, "{transport:?}, release {release}, at {at}");
             }
