@@ -29,6 +29,12 @@ pub enum PeerError {
         /// What the system said.
         source: io::Error,
     },
+    /// Others on the network could reach the address, and nobody said that they may.
+    #[error("{addr} can be reached from the network; pass --listen-anywhere if that is meant")]
+    OpenToNetwork {
+        /// The address asked for.
+        addr: SocketAddr,
+    },
     /// Nothing answers at the address of the server.
     #[error("cannot connect to {url}: {source}; is the server running?")]
     Connect {

@@ -233,6 +233,9 @@ pub(super) enum ServeTransport {
         /// Where to listen; port 0 takes a free one
         #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:3000")]
         listen: SocketAddr,
+        /// Allow an address that others on the network can reach
+        #[arg(long)]
+        listen_anywhere: bool,
         /// An origin that browsers may call from; may be repeated
         #[arg(long, value_name = "ORIGIN")]
         allow_origin: Vec<String>,

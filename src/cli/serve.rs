@@ -56,7 +56,12 @@ async fn run(transport: &ServeTransport) -> anyhow::Result<()> {
     let serving = async {
         match transport {
             ServeTransport::Stdio(_) => server::serve_stdio(options, cancel.clone()).await,
-            ServeTransport::Http { listen, allow_origin, answers, keep_alive_ms, .. } => {
+            ServeTransport::Http {
+                listen, listen_anywhere, allow_origin, answers, keep_alive_ms, ..
+            } => {
+                if *listen_anywhere && !listen.ip().is_loopback() {
+                    say(&format!("others on the network can reach {listen}, and call every tool"));
+                }
                 let options = ServerOptions {
                     mode: match answers {
                         Answers::Auto => AnswerMode::Auto,
@@ -66,6 +71,7 @@ async fn run(transport: &ServeTransport) -> anyhow::Result<()> {
                         Answers::LegacyStateless => AnswerMode::LegacyStateless,
                     },
                     keep_alive: Ms(*keep_alive_ms),
+                    is_open_to_network: *listen_anywhere,
                     allowed_origins: allow_origin.clone(),
                     ..options
                 };

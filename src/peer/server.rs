@@ -108,6 +108,9 @@ pub struct ServerOptions {
     pub max_progress_per_s: Option<u32>,
     /// Items on one page of a list; `None`: all on one page.
     pub page_size: Option<usize>,
+    /// Addresses may be listened on that others on the network can reach. An `Origin` that is
+    /// checked is no authentication.
+    pub is_open_to_network: bool,
     /// Origins that browsers may call from, compared exactly. A request without `Origin` is none
     /// of a browser and passes.
     pub allowed_origins: Vec<String>,
@@ -134,6 +137,7 @@ impl Default for ServerOptions {
             keep_alive: Ms(15_000),
             max_progress_per_s: None,
             page_size: None,
+            is_open_to_network: false,
             allowed_origins: Vec::new(),
             ledger: LedgerPlace::Memory,
             faults: Arc::default(),
@@ -176,12 +180,15 @@ where
 /// knowledge. Returns the address in fact bound and the future that serves until `cancel` fires.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// When the address cannot be listened on, or others could reach it and nobody said that they may.
 pub async fn serve_http(
     addr: SocketAddr,
     options: ServerOptions,
     cancel: CancellationToken,
 ) -> Result<(SocketAddr, impl Future<Output = ()> + Send + 'static), PeerError> {
+    if !addr.ip().is_loopback() && !options.is_open_to_network {
+        return Err(PeerError::OpenToNetwork { addr });
+    }
     let listen = |source| PeerError::Listen { addr, source };
     let listener = TcpListener::bind(addr).await.map_err(listen)?;
     let bound = listener.local_addr().map_err(listen)?;

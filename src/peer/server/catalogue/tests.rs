@@ -258,3 +258,19 @@ async fn structured_content_fits_its_schema_and_repeats_as_text() {
         .collect();
     assert_eq!(json!(kinds), json!(["text", "image", "audio", "resource_link", "resource"]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_page_of_the_server_names_all_that_it_offers() {
+    let page = include_str!("../../../../docs/serve.md");
+    let mut wire = Wire::start(Transport::Stdio, ServerOptions::default());
+    for (method, member, key) in LISTS {
+        let list = wire.ask(method, json!({})).await["result"][member].take();
+        for item in list.as_array().unwrap() {
+            let name = item[key].as_str().unwrap();
+            // Of a family of resources the page names the scheme.
+            let named =
+                name.split_once("://").map_or(format!("`{name}`"), |(scheme, _)| format!("`{scheme}://"));
+            assert!(page.contains(&named), "docs/serve.md lacks {named}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::*;
+use crate::peer::PeerError;
 
 /// How a client can leave a connection.
 #[derive(Debug, Clone, Copy)]
@@ -170,5 +171,22 @@ async fn what_is_no_request_has_the_answer_that_is_written_down() {
         let mut answer = [0; 12];
         client.read_exact(&mut answer).await.unwrap();
         assert_eq!(String::from_utf8_lossy(&answer), format!("HTTP/1.1 {status}"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_network_is_let_in_only_if_somebody_says_so() {
+    for (address, is_open, is_served) in [
+        ("127.0.0.1:0", false, true),
+        ("[::1]:0", false, true),
+        ("0.0.0.0:0", false, false),
+        ("[::]:0", false, false),
+        ("0.0.0.0:0", true, true),
+    ] {
+        let options = ServerOptions { is_open_to_network: is_open, ..ServerOptions::default() };
+        let served =
+            crate::peer::server::serve_http(address.parse().unwrap(), options, CancellationToken::new());
+        let is_refused = matches!(served.await, Err(PeerError::OpenToNetwork { .. }));
+        assert_eq!(!is_refused, is_served, "{address} {is_open}");
     }
 }
