@@ -284,3 +284,6 @@ async fn resume(server: &Arc<Server>, reader: &mut Reader, tracker: &TaskTracker
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
