@@ -38,14 +38,18 @@ fn reserve() -> Value {
     json!({ "sku": "SKU-1", "quantity": 2, "idempotency_key": "order-1" })
 }
 
-/// What can still be reserved of SKU-1, as the resource says.
+/// What can still be reserved of SKU-1.
 async fn stock(client: &Client) -> Value {
-    let params = Params::from([("uri".to_owned(), raw("stock://SKU-1"))]);
+    read(client, "stock://SKU-1").await["available"].clone()
+}
+
+/// What a resource says.
+async fn read(client: &Client, uri: &str) -> Value {
+    let params = Params::from([("uri".to_owned(), raw(uri))]);
     let report = client.request("resources/read", params, &CallOptions::default(), |_| {}).await.unwrap();
     let Outcome::Complete(result) = report.outcome else { panic!("{report:?}") };
     let result: Value = serde_json::from_str(result.get()).unwrap();
-    let text: Value = serde_json::from_str(result["contents"][0]["text"].as_str().unwrap()).unwrap();
-    text["available"].clone()
+    serde_json::from_str(result["contents"][0]["text"].as_str().unwrap()).unwrap()
 }
 
 #[tokio::test]
@@ -105,5 +109,23 @@ async fn two_servers_with_one_ledger_take_effect_once() {
     }
     for server in servers {
         server.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_parcel_is_not_taken_back_with_the_transaction() {
+    for (via, parcels) in [("direct", 2), ("keyed", 1), ("outbox", 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger.sqlite3");
+        let arguments = json!({ "sku": "SKU-1", "quantity": 1, "via": via, "idempotency_key": "order-1" });
+        let client = serve(&ledger, &["crash_after_effect"]);
+        assert_eq!(call(&client, "ship_goods", &arguments).await, None);
+        client.close().await.unwrap();
+        let client = serve(&ledger, &[]);
+        let shipped = call(&client, "ship_goods", &arguments).await.unwrap();
+        assert_eq!(shipped["receipt"], "shipment-001");
+        let found = read(&client, "carrier://parcels").await;
+        assert_eq!(found["parcels"].as_array().unwrap().len(), parcels, "{via}");
+        client.close().await.unwrap();
     }
 }

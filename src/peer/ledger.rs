@@ -8,8 +8,10 @@
 //! `book` is one connection to the file; this front keeps its blocking work away from the runtime.
 
 mod book;
+mod carrier;
 mod drafts;
 mod gap;
+mod outbox;
 mod schema;
 
 use std::path::PathBuf;
@@ -29,6 +31,7 @@ use crate::machine::policy::contract::Pointer;
 use crate::wire::jsonrpc::Id;
 
 pub(super) use self::book::{Entry, Stock};
+pub(super) use self::carrier::Parcel;
 pub(super) use self::schema::ARTICLES;
 
 /// Where the key stands in the arguments of a tool with an effect.
@@ -134,6 +137,17 @@ impl LedgerError {
     }
 }
 
+/// How an effect elsewhere is bound to the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Via {
+    /// Not at all: it is done in the middle of the transaction, which cannot take it back.
+    Direct,
+    /// As `Direct`, and the key goes along, so that the other side knows a repetition.
+    Keyed,
+    /// The transaction writes down what is to be done; it is done afterwards, under a key.
+    Outbox,
+}
+
 /// What is to happen to the world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -151,6 +165,15 @@ pub(super) enum Effect {
         /// How many; above 0.
         quantity: i64,
     },
+    /// A carrier takes a parcel: in a system of its own.
+    Ship {
+        /// The article.
+        sku: String,
+        /// How many; above 0.
+        quantity: i64,
+        /// How it is bound to the ledger.
+        via: Via,
+    },
 }
 
 impl Effect {
@@ -159,6 +182,7 @@ impl Effect {
         match self {
             Effect::Charge { .. } => "charge_account",
             Effect::Reserve { .. } => "reserve_inventory",
+            Effect::Ship { .. } => "ship_goods",
         }
     }
 }
@@ -293,6 +317,14 @@ impl Ledger {
         self.job(Book::stock).await
     }
 
+    /// The newest parcels of the carrier, newest first.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub(super) async fn parcels(&self) -> Result<Vec<Parcel>, LedgerError> {
+        self.job(Book::parcels).await
+    }
+
     /// Makes an empty draft of `principal`, at the time `now` (ms, Unix time), under a handle that
     /// nobody can guess; it can be used for `life` ms.
     ///
@@ -336,7 +368,12 @@ impl Ledger {
             let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
             let book = match &mut *book {
                 Some(book) => book,
-                none => none.insert(Book::open(&place, faults)?),
+                none => {
+                    let book = none.insert(Book::open(&place, faults)?);
+                    // What an earlier process has left undone.
+                    book.deliver(&mut |_| ());
+                    book
+                }
             };
             work(book)
         });

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior};
 use serde_json::{Value, json};
 
-use super::{Effect, Intent, LedgerError, Recorded, schema};
+use super::carrier::Carrier;
+use super::{Effect, Intent, LedgerError, Recorded, Via, outbox, schema};
 use crate::peer::faults::{Fault, Faults};
 use crate::peer::server::LedgerPlace;
 
@@ -22,6 +23,8 @@ pub(super) enum Point {
     Effected,
     /// All is on the disk.
     Committed,
+    /// What waited in the outbox is done elsewhere; the outbox does not know.
+    Delivered,
 }
 
 /// What is known under a key.
@@ -75,6 +78,9 @@ pub(in crate::peer) struct Stock {
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) db: Connection,
+    pub(super) place: LedgerPlace,
+    /// Open once it was needed.
+    pub(super) carrier: Option<Carrier>,
     faults: Arc<Faults>,
     in_memory: HashMap<String, Entry>,
     aliased: HashMap<String, Value>,
@@ -83,7 +89,8 @@ pub(super) struct Book {
 impl Book {
     pub(super) fn open(place: &LedgerPlace, faults: Arc<Faults>) -> Result<Book, LedgerError> {
         let (in_memory, aliased) = (HashMap::new(), HashMap::new());
-        Ok(Book { db: schema::open(place)?, faults, in_memory, aliased })
+        let (db, place) = (schema::open(place)?, place.clone());
+        Ok(Book { db, place, carrier: None, faults, in_memory, aliased })
     }
 
     /// Check, effect and memory in one transaction. `at` is called at each point that is passed.
@@ -93,6 +100,7 @@ impl Book {
         mut at: impl FnMut(Point),
     ) -> Result<Recorded, LedgerError> {
         let is_in_memory = self.faults.is_on(Fault::MemoryLedger);
+        self.call_carrier(intent)?;
         let whole = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let key = intent.key.as_ref().filter(|_| !self.faults.is_on(Fault::NoKeySupport));
         if let Some(key) = key {
@@ -105,7 +113,7 @@ impl Book {
             }
         }
         at(Point::Checked);
-        let entry = take_effect(&whole, intent)?;
+        let entry = take_effect(&whole, intent, self.carrier.as_mut())?;
         at(Point::Effected);
         if key.is_some() && !is_in_memory {
             keep(&whole, &entry, "INSERT")?;
@@ -115,7 +123,16 @@ impl Book {
         if key.is_some() && is_in_memory {
             self.in_memory.insert(entry.key.clone(), entry.clone());
         }
+        self.deliver(&mut at);
         first(entry)
+    }
+
+    /// Sees that the carrier is there where the effect needs it at once.
+    fn call_carrier(&mut self, intent: &Intent) -> Result<(), LedgerError> {
+        if matches!(intent.effect, Effect::Ship { via: Via::Direct | Via::Keyed, .. }) {
+            self.carrier()?;
+        }
+        Ok(())
     }
 
     /// The first half of the fault `check_then_act`: looks a key up, and lets go of the file.
@@ -142,8 +159,9 @@ impl Book {
         mut at: impl FnMut(Point),
     ) -> Result<Recorded, LedgerError> {
         at(Point::Checked);
+        self.call_carrier(intent)?;
         let acted = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let entry = take_effect(&acted, intent)?;
+        let entry = take_effect(&acted, intent, self.carrier.as_mut())?;
         acted.commit()?;
         at(Point::Effected);
         if self.faults.is_on(Fault::MemoryLedger) {
@@ -154,6 +172,7 @@ impl Book {
             kept.commit()?;
         }
         at(Point::Committed);
+        self.deliver(&mut at);
         first(entry)
     }
 
@@ -221,7 +240,11 @@ fn count_replay(db: &Transaction<'_>, key: &str) -> Result<(), LedgerError> {
 }
 
 /// Writes the effect, counts it, and makes the receipt and the result of it.
-fn take_effect(db: &Transaction<'_>, intent: &Intent) -> Result<Entry, LedgerError> {
+fn take_effect(
+    db: &Transaction<'_>,
+    intent: &Intent,
+    carrier: Option<&mut Carrier>,
+) -> Result<Entry, LedgerError> {
     let operation = intent.effect.operation();
     let count: i64 = db.query_row(
         "INSERT INTO counter VALUES (?1, 1) ON CONFLICT DO UPDATE SET effects = effects + 1 RETURNING effects",
@@ -249,6 +272,20 @@ fn take_effect(db: &Transaction<'_>, intent: &Intent) -> Result<Entry, LedgerErr
                 text,
                 json!({ "sku": sku, "quantity": quantity }),
             )
+        }
+        Effect::Ship { sku, quantity, via } => {
+            let receipt = format!("shipment-{count:03}");
+            let mut content = json!({ "sku": sku, "quantity": quantity });
+            match (via, carrier) {
+                (Via::Direct | Via::Keyed, Some(carrier)) => {
+                    let key = intent.key.as_ref().filter(|_| *via == Via::Keyed);
+                    let key = key.map(|key| format!("{}/{key}", intent.tenant));
+                    content["parcel"] = json!(carrier.send(key.as_deref(), sku, *quantity)?);
+                }
+                _ => outbox::put(db, &receipt, sku, *quantity)?,
+            }
+            let text = format!("{quantity} of {sku} on the way");
+            (receipt, sku, quantity, text, content)
         }
     };
     let execution: i64 = db.query_row(

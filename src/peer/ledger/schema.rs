@@ -22,8 +22,8 @@ const AGAIN: Ms = Ms(10);
 /// Tells the new files of this process apart.
 static NEW_FILES: AtomicU64 = AtomicU64::new(0);
 
-/// The layout below. A file with another number is left alone.
-const LAYOUT: i64 = 1;
+/// The layout below. A file with a higher number is left alone.
+const LAYOUT: i64 = 2;
 
 /// What a new ledger has in stock.
 pub(in crate::peer) const ARTICLES: [(&str, i64); 3] = [("SKU-1", 10), ("SKU-2", 3), ("SKU-3", 0)];
@@ -43,9 +43,35 @@ CREATE TABLE draft (
     expires_at INTEGER NOT NULL) STRICT;
 ";
 
+/// What layout 2 has more than layout 1.
+const OUTBOX: &str = "
+CREATE TABLE outbox (receipt TEXT PRIMARY KEY, sku TEXT NOT NULL, quantity INTEGER NOT NULL) STRICT;
+";
+
 /// Opens the ledger, and lays it out if it is new. The file is for its owner's eyes only.
 pub(super) fn open(place: &LedgerPlace) -> Result<Connection, LedgerError> {
-    let mut db = match place {
+    let mut db = open_file(place)?;
+    let lay = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    match lay.pragma_query_value(None, "user_version", |row| row.get(0))? {
+        LAYOUT => {}
+        0 => {
+            lay.execute_batch(TABLES)?;
+            for (sku, available) in ARTICLES {
+                lay.execute("INSERT INTO stock VALUES (?1, ?2)", (sku, available))?;
+            }
+            lay.execute_batch(OUTBOX)?;
+        }
+        1 => lay.execute_batch(OUTBOX)?,
+        found => return Err(LedgerError::Layout { found, known: LAYOUT }),
+    }
+    lay.pragma_update(None, "user_version", LAYOUT)?;
+    lay.commit()?;
+    Ok(db)
+}
+
+/// Opens a file of ours as it is, or makes it.
+pub(super) fn open_file(place: &LedgerPlace) -> Result<Connection, LedgerError> {
+    let db = match place {
         LedgerPlace::Memory => Connection::open_in_memory()?,
         LedgerPlace::File(file) => {
             make(file).map_err(|source| LedgerError::Open { file: file.clone(), source })?;
@@ -56,19 +82,6 @@ pub(super) fn open(place: &LedgerPlace) -> Result<Connection, LedgerError> {
     // Readers do not wait for the writer; a commit is on the disk when it returns.
     write_ahead(&db)?;
     db.pragma_update(None, "synchronous", "full")?;
-    let lay = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    match lay.pragma_query_value(None, "user_version", |row| row.get(0))? {
-        LAYOUT => {}
-        0 => {
-            lay.execute_batch(TABLES)?;
-            for (sku, available) in ARTICLES {
-                lay.execute("INSERT INTO stock VALUES (?1, ?2)", (sku, available))?;
-            }
-            lay.pragma_update(None, "user_version", LAYOUT)?;
-        }
-        found => return Err(LedgerError::Layout { found, known: LAYOUT }),
-    }
-    lay.commit()?;
     Ok(db)
 }
 

@@ -249,6 +249,53 @@ fn nothing_half_is_seen_or_stays() {
     );
 }
 
+#[test]
+fn an_effect_elsewhere_happens_once_only_under_a_key_of_its_own() {
+    // How it is bound to the ledger, where the process dies; parcels after a retry with the key.
+    let rows = [
+        (Via::Direct, Point::Effected, 2),
+        (Via::Direct, Point::Committed, 1),
+        (Via::Keyed, Point::Effected, 1),
+        (Via::Outbox, Point::Effected, 1),
+        (Via::Outbox, Point::Committed, 1),
+        (Via::Outbox, Point::Delivered, 1),
+    ];
+    for (via, last, parcels) in rows {
+        let files = files();
+        let effect = Effect::Ship { sku: "SKU-1".to_owned(), quantity: 2, via };
+        let intent = Intent::new(effect, "demo", Some("order-1"), "{}", &Id::from(1)).unwrap();
+        let died = std::panic::catch_unwind(|| {
+            let mut book = open(&files.place, &[]);
+            let _ = book.record(&intent, |point| assert_ne!(point, last, "dies here"));
+        });
+        assert!(died.is_err());
+        let mut book = open(&files.place, &[]);
+        let recorded = record(&mut book, &intent).unwrap();
+        assert_eq!(recorded.receipt, "shipment-001", "{via:?}");
+        // A replay delivers nothing; the next process does.
+        drop(book);
+        let mut book = open(&files.place, &[]);
+        book.deliver(&mut |_| ());
+        assert_eq!(book.parcels().unwrap().len(), parcels, "{via:?}, dies at {last:?}");
+        book.deliver(&mut |_| panic!("nothing waits"));
+    }
+}
+
+#[test]
+fn a_file_of_the_first_layout_gets_its_outbox() {
+    let files = files();
+    let book = open(&files.place, &[]);
+    book.db.execute_batch("DROP TABLE outbox; PRAGMA user_version = 1").unwrap();
+    drop(book);
+    let mut book = open(&files.place, &[]);
+    let effect = Effect::Ship { sku: "SKU-1".to_owned(), quantity: 1, via: Via::Outbox };
+    let intent = Intent::new(effect, "demo", None, "{}", &Id::from(1)).unwrap();
+    record(&mut book, &intent).unwrap();
+    let parcel =
+        Parcel { number: 1, key: Some("shipment-001".to_owned()), sku: "SKU-1".to_owned(), quantity: 1 };
+    assert_eq!(book.parcels().unwrap(), [parcel]);
+}
+
 fn path(place: &LedgerPlace) -> PathBuf {
     let LedgerPlace::File(path) = place else { panic!("a file") };
     path.clone()
@@ -299,7 +346,7 @@ fn a_file_of_another_layout_is_left_alone() {
     let files = files();
     open(&files.place, &[]).db.pragma_update(None, "user_version", 7).unwrap();
     let refused = Book::open(&files.place, faults(&[]));
-    assert!(matches!(refused, Err(LedgerError::Layout { found: 7, known: 1 })));
+    assert!(matches!(refused, Err(LedgerError::Layout { found: 7, known: 2 })));
     let text = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(text.path(), "no database, but text of the user ".repeat(40)).unwrap();
     let refused = Book::open(&LedgerPlace::File(text.path().to_owned()), faults(&[]));

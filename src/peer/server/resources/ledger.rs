@@ -4,13 +4,14 @@
 use serde_json::{Value, json};
 
 use super::{Family, missing, private, text};
-use crate::peer::ledger::{ARTICLES, Entry, LedgerError};
+use crate::peer::ledger::{ARTICLES, Entry, LedgerError, Parcel};
 use crate::peer::server::core::{Answer, Context, Ended};
 use crate::peer::server::shop;
 
 const STOCK: &str = "stock://";
 const STOCK_TEMPLATE: &str = "stock://{sku}";
 const KEYS: &str = "ledger://keys";
+const PARCELS: &str = "carrier://parcels";
 const MIME_TYPE: &str = "application/json";
 
 /// Digits of a fingerprint that are shown: enough to tell two apart.
@@ -20,7 +21,8 @@ pub(super) const FAMILY: Family = Family {
     list: |_| {
         let article = |sku: &str| json!({ "uri": uri(sku), "name": sku, "mimeType": MIME_TYPE });
         let keys = json!({ "uri": KEYS, "name": "keys", "mimeType": MIME_TYPE });
-        skus().map(article).chain([keys]).collect()
+        let parcels = json!({ "uri": PARCELS, "name": "parcels", "mimeType": MIME_TYPE });
+        skus().map(article).chain([keys, parcels]).collect()
     },
     templates: || {
         let description = "How many of an article can be reserved; reserve_inventory changes it";
@@ -28,11 +30,12 @@ pub(super) const FAMILY: Family = Family {
             "uriTemplate": STOCK_TEMPLATE, "name": "stock", "description": description, "mimeType": MIME_TYPE,
         })]
     },
-    is_known: |_, uri| uri == KEYS || sku(uri).is_some(),
+    is_known: |_, uri| uri == KEYS || uri == PARCELS || sku(uri).is_some(),
     read: |uri, ctx| {
         Box::pin(async move {
             match sku(uri) {
                 Some(sku) => stock(uri, sku, ctx).await,
+                None if uri == PARCELS => parcels(uri, ctx).await,
                 None => keys(uri, ctx).await,
             }
         })
@@ -50,6 +53,11 @@ pub(in crate::peer::server) fn uri(sku: &str) -> String {
 /// The URI of all keys.
 pub(in crate::peer::server) fn keys_uri() -> String {
     KEYS.to_owned()
+}
+
+/// The URI of all parcels.
+pub(in crate::peer::server) fn parcels_uri() -> String {
+    PARCELS.to_owned()
 }
 
 fn skus() -> impl Iterator<Item = &'static str> {
@@ -84,6 +92,14 @@ async fn keys(uri: &str, ctx: &Context) -> Answer {
     };
     let keys: Vec<Value> = entries.iter().map(entry).collect();
     Ok(private(json_text(uri, &json!({ "keys": keys }))))
+}
+
+/// What the carrier has taken, whether the ledger knows it or not; newest first.
+async fn parcels(uri: &str, ctx: &Context) -> Answer {
+    let parcels = ctx.core().shop.ledger.parcels().await.map_err(|error| failed(ctx, &error))?;
+    let parcel = |parcel: &Parcel| json!({ "parcel": parcel.number, "sku": parcel.sku, "quantity": parcel.quantity, "key": parcel.key });
+    let parcels: Vec<Value> = parcels.iter().map(parcel).collect();
+    Ok(private(json_text(uri, &json!({ "parcels": parcels }))))
 }
 
 /// Not to be kept: the next effect changes it.

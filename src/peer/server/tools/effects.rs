@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Context, Ended, Request, Tool, changes, needed, object, only, reads, text, text_schema};
 use crate::peer::faults::Fault;
-use crate::peer::ledger::{Effect, Intent, KEY, LedgerError};
+use crate::peer::ledger::{Effect, Intent, KEY, LedgerError, Via};
 use crate::peer::server::core::Answer;
 use crate::peer::server::hub::Change;
 use crate::peer::server::resources::ledger;
@@ -13,6 +13,9 @@ use crate::peer::server::shop;
 
 /// Most that may be charged or reserved at once. ours: exact in every reader of JSON.
 const MOST: i64 = 1_000_000_000;
+
+/// How an effect elsewhere is bound to the ledger, by name.
+const VIA: [(&str, Via); 3] = [("direct", Via::Direct), ("keyed", Via::Keyed), ("outbox", Via::Outbox)];
 
 const KEY_SAYS: &str = "names what is wanted, whatever the id of the request: sent again with the same arguments, it takes no second effect";
 
@@ -36,6 +39,22 @@ pub(super) const TOOLS: &[Tool] = &[
             changes(&properties, &["sku", "quantity"])
         },
         run: |request, ctx| Box::pin(reserve(request, ctx)),
+    },
+    Tool {
+        name: "ship_goods",
+        description: "Has a carrier take a parcel, in a system of its own; says how that is bound to the ledger",
+        entry: || {
+            let (sku, quantity) = (text_schema("the article, such as SKU-1"), amount_schema("how many"));
+            let via = json!({
+                "type": "string",
+                "enum": VIA.map(|(name, _)| name),
+                "default": "outbox",
+                "description": "direct: in the middle of the transaction; keyed: so too, with the key; outbox: written down first, done afterwards",
+            });
+            let properties = json!({ "sku": sku, "quantity": quantity, "via": via, KEY: key_schema() });
+            changes(&properties, &["sku", "quantity"])
+        },
+        run: |request, ctx| Box::pin(ship(request, ctx)),
     },
     Tool {
         name: "lookup_receipt",
@@ -69,13 +88,24 @@ async fn reserve(request: &Request, ctx: &mut Context) -> Answer {
     take_effect(request, ctx, Effect::Reserve { sku, quantity }).await
 }
 
+async fn ship(request: &Request, ctx: &mut Context) -> Answer {
+    only(request, &["sku", "quantity", "via", KEY])?;
+    let (sku, quantity) = (needed(request, "sku")?, amount(request, "quantity")?);
+    let via = text(request, "via")?.unwrap_or_else(|| "outbox".to_owned());
+    let Some((_, via)) = VIA.into_iter().find(|(name, _)| *name == via) else {
+        return Err(Ended::Failed("via is direct, keyed or outbox".to_owned()));
+    };
+    take_effect(request, ctx, Effect::Ship { sku, quantity, via }).await
+}
+
 /// Once the ledger has begun, a cancel comes too late for the effect: it only keeps the answer back.
 async fn take_effect(request: &Request, ctx: &mut Context, effect: Effect) -> Answer {
     let key = text(request, KEY)?;
     let arguments = request.at(&["arguments"]).map_or("{}", RawValue::get);
     let tenant = shop::tenant(ctx.caller());
-    let stock = match &effect {
+    let changed = match &effect {
         Effect::Reserve { sku, .. } => Some(ledger::uri(sku)),
+        Effect::Ship { .. } => Some(ledger::parcels_uri()),
         Effect::Charge { .. } => None,
     };
     ctx.checkpoint()?;
@@ -92,7 +122,7 @@ async fn take_effect(request: &Request, ctx: &mut Context, effect: Effect) -> An
     }
     if !recorded.is_replay {
         ctx.teller().effect(key.as_deref(), &recorded.receipt);
-        if let Some(uri) = stock {
+        if let Some(uri) = changed {
             ctx.core().hub.tell(&Change::Updated(uri));
         }
         if ctx.faults().is_on(Fault::DropResponseAfterCommit) {

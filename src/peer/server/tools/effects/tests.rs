@@ -72,6 +72,7 @@ async fn wrong_arguments_have_no_effect() {
         ("charge_account", json!({ "account": "a", "cents": 1, "idempotencyKey": "k" })),
         ("reserve_inventory", json!({ "sku": "SKU-9", "quantity": 1 })),
         ("reserve_inventory", json!({ "sku": "SKU-1", "quantity": 11 })),
+        ("ship_goods", json!({ "sku": "SKU-1", "quantity": 1, "via": "pigeon" })),
         ("lookup_receipt", json!({})),
         ("lookup_receipt", json!({ "idempotency_key": "" })),
         ("draft_append", json!({ "text": "no handle" })),
