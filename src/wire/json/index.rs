@@ -148,16 +148,14 @@ fn end_of_string(text: &[u8], start: usize) -> Option<(usize, bool)> {
         let rest = text.get(at..)?;
         let stops = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
         let near = rest.get(..SHORT_STRING_BYTES.min(rest.len())).unwrap_or_default();
-        at += match near.iter().position(stops) {
-            Some(stop) => stop,
-            None => {
-                let stop = memchr2(b'"', b'\\', rest)?;
-                let passed = rest.get(..stop)?;
-                if passed.iter().fold(false, |found, byte| found | (*byte < 0x20)) {
-                    return None;
-                }
-                stop
+        at += if let Some(stop) = near.iter().position(stops) {
+            stop
+        } else {
+            let stop = memchr2(b'"', b'\\', rest)?;
+            if rest.get(..stop)?.iter().min().is_some_and(|least| *least < 0x20) {
+                return None;
             }
+            stop
         };
         match text.get(at)? {
             b'"' => return Some((at + 1, is_escaped)),
