@@ -189,7 +189,8 @@ fn what_is_too_much_has_its_answer_and_the_server_goes_on() {
     let server = Server::start();
     let call = request("tools/call", Some("echo"), &json!({ "name": "echo" }));
     let large = json!({ "name": "echo", "arguments": { "text": "x".repeat(2 << 20) } });
-    let many: String = (0..500).map(|k| format!("x-{k}: y\r\n")).collect();
+    let many: Vec<String> = (0..500).map(|k| format!("x-{k}: y\r\n")).collect();
+    let many = many.concat();
     let chunk = format!("8000\r\n{}\r\n", "x".repeat(0x8000));
     let chunked = call.replace("host: x\r\n", "host: x\r\ntransfer-encoding: chunked\r\n");
     let (head, _) = chunked.split_once("\r\n\r\n").unwrap();

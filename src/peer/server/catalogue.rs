@@ -28,12 +28,11 @@ pub(super) fn page(
     items: Vec<Value>,
 ) -> Result<Map<String, Value>, Ended> {
     let refuse = || Ended::Refused(Refusal::params(&request.id, "unknown cursor; start without one"));
-    let start = match request.at(&["cursor"]) {
-        None => 0,
-        Some(_) => {
-            let cursor = request.string_at(&["cursor"]).ok_or_else(refuse)?;
-            cursor_start(&cursor, items.len()).ok_or_else(refuse)?
-        }
+    let start = if request.at(&["cursor"]).is_some() {
+        let cursor = request.string_at(&["cursor"]).ok_or_else(refuse)?;
+        cursor_start(&cursor, items.len()).ok_or_else(refuse)?
+    } else {
+        0
     };
     let size = ctx.core().options.page_size.unwrap_or(items.len()).max(1);
     let next = start + size;

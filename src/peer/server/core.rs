@@ -207,6 +207,7 @@ impl Core {
             let refusal = Refusal::new(Some(&request.id), codes::INTERNAL_ERROR, text);
             return Err(Refusal { status: 503, ..refusal });
         }
+        tracing::debug!(id = %request.id, method = request.method, client = ?caller.client_info, "asked");
         let telemetry = self.options.telemetry.as_ref();
         let teller = telemetry.map(|telemetry| telemetry.about(&request.id, caller.peer));
         let (teller, faults) = (teller.unwrap_or_default(), self.options.faults.clone());

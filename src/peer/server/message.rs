@@ -154,8 +154,10 @@ pub(super) fn bare(method: &str) -> Bytes {
 /// A notification of a subscription, with the id of its listen request as it was sent (SUB-03).
 pub(super) fn tagged(method: &str, params: Map<String, Value>, subscription: &Id) -> Bytes {
     let meta = format!("\"_meta\":{{\"{}\":{subscription}}}", meta::SUBSCRIPTION_ID);
-    let members: String =
-        params.into_iter().map(|(name, value)| format!("{}:{value},", json!(name))).collect();
+    let mut members = String::new();
+    for (name, value) in params {
+        members.extend([json!(name).to_string(), ":".to_owned(), value.to_string(), ",".to_owned()]);
+    }
     let params = format!("{{{members}{meta}}}");
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"method\":{},\"params\":{params}}}", json!(method)))
 }

@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(seal.open(&text), Some(state.clone()));
         let other = Seal::new().close(&state);
         let (body, end) = text.split_once('.').unwrap();
-        let longer = format!("{}x.{end}", body);
+        let longer = format!("{body}x.{end}");
         for forged in ["", ".", "a.b", body, end, &format!("{body}."), &longer, &other] {
             assert_eq!(seal.open(forged), None, "{forged}");
         }

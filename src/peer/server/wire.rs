@@ -127,6 +127,13 @@ impl Wire {
         }
     }
 
+    /// Over HTTP: the next piece of the answer as it comes; `None`: it has ended.
+    pub(super) async fn read_on(&mut self) -> Option<String> {
+        let (body, _) = self.stream.as_mut()?;
+        let frame = body.frame().await?.unwrap().into_data().unwrap();
+        Some(String::from_utf8(frame.to_vec()).unwrap())
+    }
+
     /// Gives up the request that is open, in the way of the transport.
     pub(super) async fn leave(&mut self, id: u64) {
         self.stream = None;

@@ -5,6 +5,8 @@
 //! what was answered before travels in the state. Legacy: the questions go out as requests of the
 //! server, and the handler waits.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -131,7 +133,7 @@ impl Context {
             && state["until"].as_u64().is_some_and(|until| self.core.clock.now().0 < until)
     }
 
-    /// What makes a retry the same request as the first: SHA-256 in hex.
+    /// What makes a retry the same request as the first: SHA-256 in Base64.
     fn intent(&self) -> String {
         let Request { method, .. } = &*self.request;
         let principal = self.caller.principal.as_deref();
@@ -144,8 +146,7 @@ impl Context {
             .collect();
         let params = fingerprint::compact(&Value::Object(kept).to_string(), None);
         let params = params.unwrap_or_else(|_| UNREADABLE.to_owned());
-        let digest = Sha256::digest(json!([method, principal, params]).to_string());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        URL_SAFE_NO_PAD.encode(Sha256::digest(json!([method, principal, params]).to_string()))
     }
 
     /// Asks one after the other, on the stream of this request.

@@ -136,7 +136,8 @@ fn is_same(field: &str, argument: &Value) -> bool {
             let id = Id::from_raw(&number.to_string());
             id.is_some() && Id::from_raw(field) == id
         }
-        other => field == other.to_string(),
+        Value::Bool(flag) => field == if *flag { "true" } else { "false" },
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::peer::server::hub::Change;
 use crate::peer::server::wire::{BOTH, Wire};
 use crate::peer::server::{AnswerMode, ServerOptions, SharedCore};
 use crate::spec::transport::Transport;
-use crate::time::Ms;
+use crate::time::{Ms, TimerClock};
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -211,4 +211,18 @@ async fn more_requests_than_can_run_are_refused_and_the_rest_goes_on() {
     }
     nobody_listens(&wire.core).await;
     assert_eq!(wire.call("echo", json!({ "text": "on" })).await["content"][0]["text"], "on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_subscription_gets_comments_and_nothing_ends_it() {
+    let mut wire = Wire::start(Transport::Http, ServerOptions::default());
+    wire.open("subscriptions/listen", wish(&json!({ "toolsListChanged": true }))).await;
+    wire.heard().await.unwrap();
+    let clock = TimerClock::start();
+    for k in 1..=20 {
+        assert_eq!(wire.read_on().await.unwrap(), ": keep-alive\n\n");
+        assert_eq!(clock.now(), Ms(15_000 * k));
+    }
+    wire.core.hub.tell(&Change::Tools);
+    assert_eq!(wire.heard().await.unwrap()["method"], "notifications/tools/list_changed");
 }

@@ -1,5 +1,6 @@
 //! Tools that change what others can see: notes, and the lists themselves.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Ended, Tool, text, text_result, text_schema};
@@ -49,7 +50,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 let extra = Extra::ALL.into_iter().find(|(name, _)| *name == what).map(|(_, extra)| extra);
                 let extra =
                     extra.ok_or_else(|| Ended::Failed("what is tool, prompt or resource".to_owned()))?;
-                let is_there = match request.at(&["arguments", "on"]).map(|raw| raw.get()) {
+                let is_there = match request.at(&["arguments", "on"]).map(RawValue::get) {
                     None | Some("true") => true,
                     Some("false") => false,
                     Some(_) => return Err(Ended::Failed("on must be true or false".to_owned())),
