@@ -15,5 +15,7 @@ mod page;
 mod rig;
 #[path = "faults/scenes.rs"]
 mod scenes;
+#[path = "faults/steered.rs"]
+mod steered;
 #[path = "faults/told.rs"]
 mod told;

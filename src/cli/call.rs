@@ -13,17 +13,24 @@ use serde_json::{Value, json};
 
 use self::request::Request;
 use super::args::call::CallArgs;
-use super::{CLEAN, FINDINGS, say};
+use super::{CLEAN, FINDINGS, say, serve};
 use crate::app::policy;
 use crate::machine::task::EXTENSION;
 use crate::peer::client::answers::Answers;
 use crate::peer::client::peer::{Conversation, Dial, During, Peer, Setup};
 use crate::peer::client::{CallOptions, Client, Heard, Outcome, Params, Progress, raw};
+use crate::peer::faults::{Faults, Side};
 use crate::spec::methods;
 use crate::time::Ms;
 
 /// Makes one call and prints what came of it.
 pub(super) fn call(args: &CallArgs) -> anyhow::Result<u8> {
+    if args.steering.faults {
+        return serve::list_faults(Side::Client);
+    }
+    if let Some(fault) = args.steering.fault.iter().find(|fault| fault.side() == Side::Server) {
+        anyhow::bail!("{fault} is a fault of the server; give it to `midwire serve`");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let is_good = runtime.block_on(run(args))?;
     Ok(if is_good { CLEAN } else { FINDINGS })
@@ -120,9 +127,13 @@ async fn connect(
         client_id: args.client_id.clone().unwrap_or_else(|| format!("midwire-{}", std::process::id())),
         authorisation: String::new(),
     };
-    let dial: Dial = Arc::new(move || match &server {
-        Server::Url(url) => Client::http(url),
-        Server::Command(command) => Client::spawn(command),
+    let faults = Arc::new(Faults::with(args.steering.fault.iter().copied()));
+    let dial: Dial = Arc::new(move || {
+        let client = match &server {
+            Server::Url(url) => Client::http(url),
+            Server::Command(command) => Client::spawn(command),
+        };
+        Ok(client?.with_faults(faults.clone()))
     });
     Ok(Peer::connect(name, dial, setup, Arc::default(), options).await?)
 }

@@ -122,6 +122,7 @@ faults! {
     TwinTools "twin_tools" Server both ["TOOL-03"] "Lists two tools under one name.";
     EarlyHandle "early_handle" Server both ["TSK-07"] "Hands out the handle of a task before it can be read.";
     TaskChanges "task_changes" Server both ["TSK-06"] "Changes the state of a task that has ended.";
+    FinishesAnyway "finishes_anyway" Server both ["TSK-12"] "Brings a task to its end although it has acknowledged its cancel; legal, and the reason to watch on.";
     // The process.
     Prints "prints" Server stdio ["STD-01"] "Prints lines of its log on standard output.";
     IgnoresEof "ignores_eof" Server stdio ["STD-09"] "Stays after its standard input has ended.";
@@ -137,6 +138,8 @@ faults! {
     RetriesWithoutKey "retries_without_key" Client both ["REL-01"] "Leaves the idempotency key out, and makes a call again whose outcome it does not know.";
     RetriesUnsafe "retries_unsafe" Client both ["REL-09"] "Makes a call of a tool without a key again by itself, although that changes something.";
     KeyForTwo "key_for_two" Client both ["REL-10"] "Uses one idempotency key for two wishes.";
+    AbandonsTask "abandons_task" Client both ["TSK-10"] "Takes the handle of a task and never asks what became of it.";
+    CarelessReconnect "careless_reconnect" Client both ["SUB-19"] "Listens again after a lost stream and reads nothing of what it may have missed.";
     NoBackoff "no_backoff" Client both ["REL-20"] "Connects again and again without waiting longer.";
     // Eras.
     Downgrades "downgrades" Client both ["VER-05"] "Falls back to initialize although the server is known to be modern.";
@@ -149,6 +152,7 @@ faults! {
     NoMethodHeader "no_method_header" Client http ["HTTP-05"] "Leaves Mcp-Method out.";
     NoNameHeader "no_name_header" Client http ["HTTP-06"] "Leaves Mcp-Name out.";
     OtherNameHeader "other_name_header" Client http ["HTTP-07"] "Names another target in the header than in the body.";
+    OtherParamHeader "other_param_header" Client http ["HTTP-27"] "Sends another value in the header field of an argument than in the argument.";
 }
 
 impl Fault {

@@ -23,12 +23,14 @@ struct Row {
     policy: &'static str,
     /// Rules that the scene itself breaks: what it takes to show a fault of the other side.
     brings: &'static [&'static str],
+    /// Faults without which this one does not show, and which both recordings have.
+    beside: &'static [Fault],
     /// How many times as long everything is taken to have lasted.
     stretch: u64,
 }
 
 const fn row(fault: Fault, on: On, scene: Scene, policy: &'static str) -> Row {
-    Row { fault, on, scene, policy, brings: &[], stretch: 1 }
+    Row { fault, on, scene, policy, brings: &[], beside: &[], stretch: 1 }
 }
 
 impl Row {
@@ -40,6 +42,10 @@ impl Row {
     fn rules(&self) -> impl Iterator<Item = &'static str> {
         let is_for = |rule: &&str| catalogue::find(rule).unwrap().is_for(self.on.transport());
         self.fault.rules().iter().copied().filter(is_for)
+    }
+
+    const fn beside(self, beside: &'static [Fault]) -> Row {
+        Row { beside, ..self }
     }
 
     const fn stretched(self, stretch: u64) -> Row {
@@ -140,6 +146,10 @@ const ROWS: &[Row] = &[
     row(RetriesUnsafe, Untold, scenes::gives_up_order, ORDERS),
     row(KeyForTwo, Stdio(&[]), scenes::charges_two, EFFECTS),
     row(KeyForTwo, Http(Auto), scenes::charges_two, EFFECTS),
+    row(FinishesAnyway, Http(Auto), scenes::cancels_report, ""),
+    row(AbandonsTask, Http(Auto), scenes::cancels_report, "").stretched(20),
+    row(CarelessReconnect, Http(Auto), scenes::keeps_listening, "").beside(&[FinalLost]).stretched(50),
+    row(OtherParamHeader, Http(Auto), scenes::mirrors_argument, ""),
     row(NoBackoff, Stdio(&[]), scenes::listens_in_vain, "").bringing(&["SUB-01"]),
     row(NoBackoff, Http(Auto), scenes::listens_in_vain, "").bringing(&["SUB-01"]),
     row(Downgrades, Stdio(&[]), scenes::finds_era, ""),
@@ -163,7 +173,7 @@ async fn judge(row: &Row, places: &Semaphore) -> Option<String> {
     let _place = places.acquire().await.unwrap();
     let policy: Policy = toml::from_str(row.policy).unwrap();
     let play = async |faults: &[Fault]| -> Judged {
-        let mut rig = Rig::start(row.on, faults).await;
+        let mut rig = Rig::start(row.on, &[faults, row.beside].concat()).await;
         let tap = rig.tap();
         let scene = (row.scene)(&mut rig);
         if row.fault == NeverAnswers {

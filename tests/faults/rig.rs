@@ -9,7 +9,8 @@ use std::sync::Arc;
 use midwire::event::{Event, What};
 use midwire::machine::policy::Policy;
 use midwire::model::Model;
-use midwire::peer::client::Client;
+use midwire::peer::client::peer::{Dial, Peer, Setup};
+use midwire::peer::client::{CallOptions, Client};
 use midwire::peer::faults::{Fault, Faults, Side};
 use midwire::peer::server::{AnswerMode, LedgerPlace, ServerOptions, serve_http};
 use midwire::peer::telemetry::Telemetry;
@@ -54,10 +55,12 @@ pub(crate) struct Rig {
     pub(crate) client: Client,
     folder: TempDir,
     http: Option<HttpTap>,
+    faults_of_client: Arc<Faults>,
 }
 
 /// A tap in a process of its own, before a server in this one.
 struct HttpTap {
+    url: String,
     process: Child,
     server: CancellationToken,
     serving: JoinHandle<()>,
@@ -88,7 +91,8 @@ impl Rig {
             On::Http(mode) => Rig::http(options(mode)).await,
             On::Lively => Rig::http(ServerOptions { keep_alive: Ms(100), ..options(AnswerMode::Sse) }).await,
         };
-        Rig { client: rig.client.with_faults(Faults::with(of(Side::Client)).into()), ..rig }
+        let faults_of_client = Arc::new(Faults::with(of(Side::Client)));
+        Rig { client: rig.client.with_faults(faults_of_client.clone()), faults_of_client, ..rig }
     }
 
     /// `midwire serve stdio` with these options, behind `midwire stdio`.
@@ -100,7 +104,8 @@ impl Rig {
         let server = [MIDWIRE, "serve", "stdio"];
         let command: Vec<String> =
             tap.iter().chain(&server).chain(serve_options).map(|word| (*word).to_owned()).collect();
-        Rig { client: Client::spawn(&command).unwrap(), folder, http: None }
+        let client = Client::spawn(&command).unwrap();
+        Rig { client, folder, http: None, faults_of_client: Arc::default() }
     }
 
     /// The reference server with these options in this process, behind `midwire http`.
@@ -128,8 +133,17 @@ impl Rig {
         let url = said.find_map(|line| {
             line.unwrap().strip_prefix("midwire: give clients ")?.split(' ').next().map(str::to_owned)
         });
-        let http = HttpTap { process, server, serving, address, options };
-        Rig { client: Client::http(&url.unwrap()).unwrap(), folder, http: Some(http) }
+        let url = url.unwrap();
+        let client = Client::http(&url).unwrap();
+        let http = HttpTap { url, process, server, serving, address, options };
+        Rig { client, folder, http: Some(http), faults_of_client: Arc::default() }
+    }
+
+    /// The client as one that keeps up what it has begun; over HTTP, and on connections of its own.
+    pub(crate) async fn peer(&self, options: &CallOptions) -> Peer {
+        let (url, faults) = (self.http.as_ref().unwrap().url.clone(), self.faults_of_client.clone());
+        let dial: Dial = Arc::new(move || Ok(Client::http(&url)?.with_faults(faults.clone())));
+        Peer::connect("server", dial, Setup::default(), Arc::default(), options).await.unwrap()
     }
 
     /// The process of a tap over HTTP.

@@ -3,8 +3,10 @@
 
 use std::pin::Pin;
 
+use midwire::machine::reconnect::Filter;
 use midwire::peer::PeerError;
 use midwire::peer::client::era::EraPolicy;
+use midwire::peer::client::listen::{ListenOptions, Listened, listen};
 use midwire::peer::client::{CallOptions, Heard, Outcome, Params, Report, raw};
 use midwire::time::Ms;
 use serde_json::{Value, json};
@@ -203,7 +205,7 @@ pub(crate) fn listens_in_vain(rig: &mut Rig) -> Running<'_> {
 /// A report, asked for until some time after its end.
 pub(crate) fn reports(rig: &mut Rig) -> Running<'_> {
     Box::pin(async {
-        let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        let capabilities = json!({ "extensions": { TASKS: {} } });
         let options = CallOptions { capabilities, ..options(false, None) };
         let arguments = raw(&json!({ "sections": 1, "section_ms": 20 }));
         let report = rig.client.call("generate_report", &arguments, &options, |_| {}).await.unwrap();
@@ -215,6 +217,63 @@ pub(crate) fn reports(rig: &mut Rig) -> Running<'_> {
             tokio::time::sleep(Ms(550).into()).await;
             rig.client.request("tasks/get", params.clone(), &options, |_| {}).await.unwrap();
         }
+    })
+}
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// A report whose cancel is acknowledged, and what becomes of it.
+pub(crate) fn cancels_report(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let options = options(false, Some(100));
+        let options = CallOptions { capabilities: json!({ "extensions": { TASKS: {} } }), ..options };
+        let arguments = raw(&json!({ "sections": 4, "section_ms": 200 }));
+        let mut peer = rig.peer(&options).await;
+        let params =
+            Params::from([("name".to_owned(), raw(&"generate_report")), ("arguments".to_owned(), arguments)]);
+        peer.request("tools/call", &params, &options, |_| {}).await.unwrap();
+        peer.close().await.unwrap();
+        call(rig, "silent", json!({ "ms": 800 }), &self::options(false, None)).await;
+    })
+}
+
+/// A subscription whose stream is lost with the server, kept up, and a call some time later.
+pub(crate) fn keeps_listening(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let options = options(false, None);
+        let mut peer = rig.peer(&options).await;
+        let wanted = Filter { tools: true, ..Filter::default() };
+        let listening = ListenOptions { wanted, limit: Some(Ms(1500)), changes: None, reconnects: 3 };
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let mut tell = Some(tell);
+        let kept = listen(&mut peer, &listening, &options, |event| {
+            if matches!(event, Listened::Granted { .. }) {
+                let _ = tell.take().map(|tell| tell.send(()));
+            }
+        });
+        let restart = async {
+            told.await.unwrap();
+            rig.restart_server().await;
+        };
+        let (kept, ()) = tokio::join!(kept, restart);
+        kept.unwrap();
+        // Not by way of the list of tools, which would be read anew for it.
+        peer.client().call("echo", &raw(&json!({})), &options, |_| {}).await.unwrap();
+        peer.close().await.unwrap();
+    })
+}
+
+/// A call whose argument stands in a header field too.
+pub(crate) fn mirrors_argument(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        let options = options(false, None);
+        let mut peer = rig.peer(&options).await;
+        let params = Params::from([
+            ("name".to_owned(), raw(&"region")),
+            ("arguments".to_owned(), raw(&json!({ "region": "north" }))),
+        ]);
+        peer.request("tools/call", &params, &options, |_| {}).await.unwrap();
+        peer.close().await.unwrap();
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::steering::ClientSteering;
 use crate::app::policy;
 use crate::peer::client::era::{EraPolicy, EraRule};
 use crate::spec::logging::Level;
@@ -114,7 +115,7 @@ Exit codes: 0 an answer, 1 an error, a tool error or no answer, 2 cannot be sent
 pub(in crate::cli) struct CallArgs {
     /// A word (discover, list, prompts, resources, templates, prompt, read, complete, listen, tool), or
     /// the name of a tool
-    #[arg(value_name = "WORD|TOOL", required_unless_present_any = ["method", "conformance"])]
+    #[arg(value_name = "WORD|TOOL", required_unless_present_any = ["method", "conformance", "faults"])]
     pub(in crate::cli) what: Option<String>,
     /// What the word is about: a prompt, a URI, a tool
     #[arg(value_name = "NAME|URI")]
@@ -127,7 +128,7 @@ pub(in crate::cli) struct CallArgs {
     pub(in crate::cli) params: Option<String>,
     /// The server's URL
     #[arg(long, value_name = "URL", conflicts_with_all = ["command", "peer"],
-        required_unless_present_any = ["command", "peer", "conformance"])]
+        required_unless_present_any = ["command", "peer", "conformance", "faults"])]
     pub(in crate::cli) url: Option<String>,
     /// One of several servers, by a name; may be repeated
     #[arg(long, value_name = "NAME=URL|NAME=CMD", value_parser = name_and_value, conflicts_with = "command")]
@@ -197,6 +198,8 @@ pub(in crate::cli) struct CallArgs {
     /// Be the client that a scenario of the conformance suite asks for, against this URL
     #[arg(long, value_name = "URL", conflicts_with_all = ["what", "method", "url", "peer", "command"])]
     pub(in crate::cli) conformance: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) steering: ClientSteering,
     /// Print the outcome as one JSON object; `listen`: one for each event
     #[arg(long)]
     pub(in crate::cli) json: bool,

@@ -20,6 +20,17 @@ pub(in crate::cli) struct ServerSteering {
     pub(in crate::cli) control: Option<Option<PathBuf>>,
 }
 
+/// What the reference client does wrong.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ClientSteering {
+    /// Do this wrong on purpose; several are separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(in crate::cli) fault: Vec<Fault>,
+    /// List the faults that --fault takes, and end
+    #[arg(long)]
+    pub(in crate::cli) faults: bool,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

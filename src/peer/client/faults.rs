@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::era::{EraPolicy, EraRule};
 use super::message::Outgoing;
 use super::{Client, Outcome, Params, Report, raw};
+use crate::machine::reconnect::Read;
 use crate::peer::faults::{Fault, Faults};
 use crate::spec::{headers, methods};
 use crate::time::Ms;
@@ -28,6 +29,9 @@ const KEY: &str = "idempotency_key";
 /// A version that nobody speaks, and a name that nobody has.
 const OTHER_VERSION: &str = "2025-11-25";
 const OTHER_NAME: &str = "another-one";
+
+/// What the names of header fields that mirror arguments begin with, in small letters.
+const PARAM_PREFIX: &str = "mcp-param-";
 
 /// A maximum that no call reaches: a year.
 const NEVER: Ms = Ms(31_536_000_000);
@@ -62,6 +66,16 @@ impl Wrongs {
     /// The maximum of a call.
     pub(super) fn maximum(&self, max: Ms) -> Ms {
         if self.is_on(Fault::NoMaximum) { NEVER } else { max }
+    }
+
+    /// The wait before a subscription is opened again.
+    pub(super) fn wait(&self, wait: Ms) -> Ms {
+        if self.is_on(Fault::NoBackoff) { PAUSE } else { wait }
+    }
+
+    /// What is read after a subscription was opened again.
+    pub(super) fn due(&self, reads: Vec<Read>) -> Vec<Read> {
+        if self.is_on(Fault::CarelessReconnect) { Vec::new() } else { reads }
     }
 
     /// How an era is found out.
@@ -100,6 +114,13 @@ impl Wrongs {
         for (_, name, value) in changed.into_iter().filter(|(fault, ..)| self.is_on(*fault)) {
             if fields.contains_key(name) {
                 put(fields, name, value);
+            }
+        }
+        if self.is_on(Fault::OtherParamHeader) {
+            let is_mirror = |name: &&HeaderName| name.as_str().starts_with(PARAM_PREFIX);
+            let mirrors: Vec<HeaderName> = fields.keys().filter(is_mirror).cloned().collect();
+            for name in mirrors {
+                fields.insert(name, HeaderValue::from_static(OTHER_NAME));
             }
         }
         if self.is_on(Fault::Resumes) {
@@ -146,6 +167,11 @@ impl Wrongs {
 }
 
 impl Client {
+    /// What this client does wrong.
+    pub(super) fn wrongs(&self) -> &Wrongs {
+        &self.desk.wrongs
+    }
+
     /// Has the client do these things wrong, on purpose. Only the first set counts.
     #[must_use]
     pub fn with_faults(self, faults: Arc<Faults>) -> Client {

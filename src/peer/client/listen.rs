@@ -133,6 +133,7 @@ pub async fn listen(
         for step in steps {
             match step {
                 Step::Wait(wait) => {
+                    let wait = peer.client().wrongs().wait(wait);
                     on(&Listened::Step(format!("wait {} ms", wait.0)));
                     tokio::select! {
                         () = tokio::time::sleep(wait.into()) => {}
@@ -154,7 +155,7 @@ pub async fn listen(
                 }
                 // Done by the opening itself, in this order: open, wait for the acknowledgement, read.
                 Step::Listen(_) => on(&Listened::Step("listen anew, under a new id".to_owned())),
-                Step::Refetch(reads) => due = reads,
+                Step::Refetch(reads) => due = peer.client().wrongs().due(reads),
                 Step::Discover | Step::AwaitAcknowledgement(_) | Step::Merge | Step::Settle(..) => {}
             }
         }

@@ -12,6 +12,7 @@ use super::answers::Answers;
 use super::{CallOptions, Client, Outcome, Params, PeerError, Reason, raw, rounds};
 use crate::machine::backoff;
 use crate::machine::task::TaskState;
+use crate::peer::faults::Fault;
 use crate::time::{Ms, TimerClock};
 use crate::wire::jsonrpc;
 
@@ -155,6 +156,10 @@ impl<F: FnMut(TaskState) + Send> Watching<'_, F> {
         let clock = TimerClock::start();
         (self.on_state)(now.state);
         let mut lost = 0;
+        if self.client.wrongs().is_on(Fault::AbandonsTask) {
+            let outcome = now.outcome();
+            return Ok(self.ended(now, outcome));
+        }
         loop {
             if now.state.is_terminal() {
                 let outcome = now.outcome();

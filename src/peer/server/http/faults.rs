@@ -31,7 +31,7 @@ pub(super) fn spoil(faults: &Arc<Faults>, mut answer: HttpResponse<Answer>) -> H
     if !is_stream {
         return answer;
     }
-    let spoiled = Spoiled { faults: faults.clone(), held: None, events: 0, is_over: false };
+    let spoiled = Spoiled { faults: faults.clone(), events: 0, is_over: false };
     answer.map(|body| {
         let frames = futures_util::stream::unfold((body, spoiled), |(mut body, mut spoiled)| async move {
             let data = spoiled.next(&mut body).await?;
@@ -44,26 +44,21 @@ pub(super) fn spoil(faults: &Arc<Faults>, mut answer: HttpResponse<Answer>) -> H
 /// An event stream on its way out.
 struct Spoiled {
     faults: Arc<Faults>,
-    /// The event that came last, while it matters whether it is the last of all.
-    held: Option<Bytes>,
     events: u64,
     is_over: bool,
 }
 
 impl Spoiled {
     async fn next(&mut self, body: &mut Answer) -> Option<Bytes> {
-        let treats_last = self.faults.is_on(Fault::FinalLost) || self.faults.is_on(Fault::TornEvent);
         let gathers = self.faults.is_on(Fault::Bursts);
         let mut gathered = Vec::new();
         while !self.is_over {
             let Some(data) = frame(body).await else {
                 self.is_over = true;
-                gathered.extend(self.held.take().and_then(|last| self.last(last)).unwrap_or_default());
                 break;
             };
-            let data = self.with_id(data);
-            let data = if treats_last { self.held.replace(data) } else { Some(data) };
-            match data {
+            let data = if is_response(&data) { self.last(data) } else { Some(data) };
+            match data.map(|data| self.with_id(data)) {
                 Some(data) if gathers => gathered.extend(data),
                 Some(data) => return Some(data),
                 None => {}
@@ -78,7 +73,8 @@ impl Spoiled {
             return None;
         }
         // Without the blank line that ends it.
-        Some(event.slice(..event.len().saturating_sub(1)))
+        let torn = usize::from(self.faults.is_on(Fault::TornEvent));
+        Some(event.slice(..event.len().saturating_sub(torn)))
     }
 
     fn with_id(&mut self, event: Bytes) -> Bytes {
@@ -88,6 +84,11 @@ impl Spoiled {
         self.events += 1;
         [IDS, self.events.to_string().as_bytes(), b"\n", &event].concat().into()
     }
+}
+
+/// An event that is no comment and no notification: messages of this server begin so.
+fn is_response(event: &Bytes) -> bool {
+    event.starts_with(b"data:") && !event.starts_with(b"data: {\"jsonrpc\":\"2.0\",\"method\"")
 }
 
 /// The next bytes of a body; `None`: it has ended.
