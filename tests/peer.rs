@@ -85,3 +85,17 @@ fn a_server_that_is_none_of_mcp_is_told_in_one_harmless_line() {
     assert!(said.starts_with("refused with status 501, without an MCP answer"), "{said}");
     assert!(said.trim_end().lines().count() == 1 && !said.contains('\u{1b}'), "{said:?}");
 }
+
+#[tokio::test]
+async fn cleanup_is_cut_off_at_the_limit_that_was_asked_for() {
+    let command = [MIDWIRE, "serve", "stdio", "--cleanup-limit-ms", "20"].map(str::to_owned);
+    let client = Client::spawn(&command).unwrap();
+    let arguments = raw(&json!({ "title": "Momo", "payment_ms": 0, "release_ms": 60_000 }));
+    let report = client.call("order_book", &arguments, &CallOptions::default(), |_| {}).await.unwrap();
+    let Outcome::Complete(result) = report.outcome else { panic!("{report:?}") };
+    let result: serde_json::Value = serde_json::from_str(result.get()).unwrap();
+    assert_eq!(result["isError"], true);
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with("was not released within 20 ms"), "{text}");
+    client.close().await.unwrap();
+}

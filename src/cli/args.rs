@@ -262,6 +262,9 @@ pub(super) struct ServerArgs {
     /// Where effects and their keys are kept; `memory`: nowhere; default: a file in the state folder
     #[arg(long, value_name = "FILE|memory")]
     pub(super) ledger: Option<PathBuf>,
+    /// How long cleanup after a cancel may take before it is cut off
+    #[arg(long, value_name = "MS", default_value_t = 5000)]
+    pub(super) cleanup_limit_ms: u64,
     #[command(flatten)]
     pub(super) steering: ServerSteering,
     /// Which revisions of MCP are spoken

@@ -107,6 +107,7 @@ fn options(args: &ServerArgs) -> ServerOptions {
         ledger: ledger(args.ledger.as_deref()),
         max_progress_per_s: args.max_progress,
         page_size: args.page_size,
+        cleanup_limit: Ms(args.cleanup_limit_ms),
         era: match args.era {
             SpokenEra::Modern => ServerEra::Modern,
             SpokenEra::Legacy => ServerEra::Legacy,
