@@ -202,7 +202,7 @@ where
         return answer::plain(status, text);
     }
     if is_oldest {
-        return respond_oldest(&core, request).await;
+        return respond_oldest(&core, request, peer).await;
     }
     if request.method() != Method::POST && core.options.era.has_legacy() {
         return exchange::other(&core, request.method(), request.headers()).await;
@@ -218,7 +218,7 @@ where
     let (head, body) = request.into_parts();
     let message = match read_body(body).await {
         Ok(body) if exchange::is_legacy(core.options.era, &head.headers, &body) => {
-            return exchange::post(core, &head.headers, &body).await;
+            return exchange::post(core, &head.headers, &body, peer).await;
         }
         Ok(body) => message::read(&body),
         Err(why) => Err(Refusal::new(None, codes::PARSE_ERROR, why)),
@@ -260,7 +260,11 @@ fn called_tool(core: &Core, request: &Request) -> Option<Value> {
 }
 
 /// One exchange of the oldest revision, whose stream and whose messages have paths of their own.
-async fn respond_oldest<B>(core: &SharedCore, request: HttpRequest<B>) -> HttpResponse<Answer>
+async fn respond_oldest<B>(
+    core: &SharedCore,
+    request: HttpRequest<B>,
+    peer: Option<SocketAddr>,
+) -> HttpResponse<Answer>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -272,7 +276,7 @@ where
                 return answer::plain(status, text);
             }
             match read_body(body).await {
-                Ok(body) => oldest::post(core, head.uri.query(), &body).await,
+                Ok(body) => oldest::post(core, head.uri.query(), &body, peer).await,
                 Err(why) => answer::refusal(&Refusal::new(None, codes::PARSE_ERROR, why)),
             }
         }

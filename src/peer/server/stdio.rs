@@ -112,7 +112,7 @@ impl Session {
 
     async fn take(&self, incoming: Incoming) -> Result<(), Refusal> {
         if self.legacy.is_for(&incoming) {
-            self.legacy.take(incoming).await;
+            self.legacy.take(incoming, None).await;
             return Ok(());
         }
         match incoming {

@@ -2,6 +2,7 @@
 //! endpoint, sessions, and streams that a client may come back to. A connection that breaks is
 //! not a cancel here.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -57,6 +58,7 @@ pub(in crate::peer::server) async fn post(
     core: SharedCore,
     fields: &HeaderMap,
     body: &[u8],
+    peer: Option<SocketAddr>,
 ) -> HttpResponse<Answer> {
     let incoming = match message::read_any(body) {
         Ok(incoming) => incoming,
@@ -80,14 +82,14 @@ pub(in crate::peer::server) async fn post(
     let messages = match incoming {
         Incoming::One(message) => vec![Ok(message)],
         Incoming::Many(messages) if held.session.agreed.era == Era::V2025_03_26 => {
-            return take(&core, &held, messages, true).await;
+            return take(&core, &held, messages, true, peer).await;
         }
         Incoming::Many(_) => {
             let text = "batches exist in revision 2025-03-26 only";
             return answer::refusal(&Refusal::new(None, codes::INVALID_REQUEST, text));
         }
     };
-    take(&core, &held, messages, false).await
+    take(&core, &held, messages, false, peer).await
 }
 
 /// Answers a GET or a DELETE, and refuses any other method.
@@ -230,6 +232,7 @@ async fn take(
     held: &Arc<Held>,
     messages: Vec<Result<Message, Refusal>>,
     is_batch: bool,
+    peer: Option<SocketAddr>,
 ) -> HttpResponse<Answer> {
     let session = &held.session;
     let (sink, said) = mpsc::channel(OUT_CAPACITY);
@@ -249,7 +252,7 @@ async fn take(
                 let text = "too many calls are open in this session";
                 Err(Refusal { status: 503, ..Refusal::new(Some(&request.id), codes::INTERNAL_ERROR, text) })
             }
-            Ok(Message::Request(request)) => session.request(core, request, sink.clone()),
+            Ok(Message::Request(request)) => session.request(core, request, peer, sink.clone()),
             Err(refusal) => Err(refusal),
         };
         match taken {

@@ -4,6 +4,7 @@
 //! The stream is the session: when it goes, what runs in the session is cancelled.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -111,6 +112,7 @@ pub(in crate::peer::server) async fn post(
     core: &SharedCore,
     query: Option<&str>,
     body: &[u8],
+    peer: Option<SocketAddr>,
 ) -> HttpResponse<Answer> {
     let mut members = query.unwrap_or_default().split('&');
     let name = members.find_map(|member| member.strip_prefix(SESSION));
@@ -119,7 +121,7 @@ pub(in crate::peer::server) async fn post(
     let Some(pipe) = pipe else { return answer::plain(404, "there is no stream of this session") };
     match message::read_any(body) {
         Ok(incoming) => {
-            pipe.take(incoming).await;
+            pipe.take(incoming, peer).await;
             answer::accepted()
         }
         Err(refusal) => answer::refusal(&refusal),

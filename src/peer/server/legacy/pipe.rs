@@ -1,5 +1,6 @@
 //! A session that has one channel for all of it: stdio, and HTTP+SSE of 2024-11-05.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -53,21 +54,21 @@ impl Pipe {
         }
     }
 
-    /// Takes a message of the client.
-    pub(in crate::peer::server) async fn take(&self, incoming: Incoming) {
+    /// Takes a message of the client; `peer`: where it came from, over HTTP.
+    pub(in crate::peer::server) async fn take(&self, incoming: Incoming, peer: Option<SocketAddr>) {
         match incoming {
-            Incoming::One(Message::Request(request)) => self.request(request).await,
+            Incoming::One(Message::Request(request)) => self.request(request, peer).await,
             Incoming::One(Message::Notification(notification)) => self.notification(&notification),
             Incoming::One(Message::Response(response)) => self.response(response),
-            Incoming::Many(messages) => self.batch(messages).await,
+            Incoming::Many(messages) => self.batch(messages, peer).await,
         }
     }
 
-    async fn request(&self, request: Request) {
+    async fn request(&self, request: Request, peer: Option<SocketAddr>) {
         let answer = match self.begin(&request) {
             Begun::Answered(body) => body,
             Begun::Silent => return,
-            Begun::In(session) => match session.request(&self.core, request, self.to_client.clone()) {
+            Begun::In(session) => match session.request(&self.core, request, peer, self.to_client.clone()) {
                 Ok(Taken::Answered(body)) => body,
                 Ok(Taken::Runs(handler)) => {
                     self.core.handlers.spawn(handler);
@@ -132,7 +133,7 @@ impl Pipe {
     }
 
     /// Several messages at once: 2025-03-26 only.
-    async fn batch(&self, messages: Vec<Result<Message, Refusal>>) {
+    async fn batch(&self, messages: Vec<Result<Message, Refusal>>, peer: Option<SocketAddr>) {
         let session = self.session.get().filter(|session| session.agreed.era == Era::V2025_03_26);
         let Some(session) = session else {
             let text = "batches exist in revision 2025-03-26 only";
@@ -143,7 +144,7 @@ impl Pipe {
         let mut answers = Vec::new();
         for message in messages {
             let taken = match message {
-                Ok(Message::Request(request)) => session.request(&self.core, request, sink.clone()),
+                Ok(Message::Request(request)) => session.request(&self.core, request, peer, sink.clone()),
                 Ok(Message::Notification(notification)) => {
                     session.notification(&notification);
                     continue;

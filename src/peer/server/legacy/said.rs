@@ -61,6 +61,10 @@ impl Carried for Said {
         Some(self.outgoing.body.clone())
     }
 
+    fn size(&self) -> usize {
+        self.outgoing.body.len()
+    }
+
     fn is_last(&self) -> bool {
         self.ends_with_response && self.outgoing.status.is_some()
     }

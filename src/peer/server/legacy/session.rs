@@ -3,6 +3,7 @@
 //! It knows no transport. Messages of the client come in here, and what the server says goes out
 //! of the sinks that come with them.
 
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -101,11 +102,13 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request of the client. What its handler says goes into `sink`.
+    /// Takes a request of the client, which came from `peer`. What its handler says goes into
+    /// `sink`.
     pub(in crate::peer::server) fn request(
         &self,
         core: &SharedCore,
         request: Request,
+        peer: Option<SocketAddr>,
         sink: mpsc::Sender<Outgoing>,
     ) -> Result<Taken, Refusal> {
         let era = self.agreed.era;
@@ -126,7 +129,7 @@ impl Session {
             return Ok(Taken::Answered(message::result(&request.id, answer, era)));
         }
         let method = request.method.clone();
-        let started = core.start(request, self.caller(token), sink);
+        let started = core.start(request, self.caller(token, peer), sink);
         let (live, handler) = started.map_err(|refusal| super::shape::refusal(&method, refusal))?;
         self.calls.insert(&live);
         Ok(Taken::Runs(Box::pin(handler)))
@@ -177,7 +180,7 @@ impl Session {
         Some(done.map(|()| Map::new()))
     }
 
-    fn caller(&self, token: Option<Id>) -> Caller {
+    fn caller(&self, token: Option<Id>, peer: Option<SocketAddr>) -> Caller {
         Caller {
             era: self.agreed.era,
             version: self.agreed.era.as_str().to_owned(),
@@ -189,7 +192,7 @@ impl Session {
             questions: self.questions.clone(),
             comes_back: self.agreed.era >= Era::V2025_11_25 && self.name.is_some(),
             transport: if self.name.is_some() { Transport::Http } else { Transport::Stdio },
-            peer: None,
+            peer,
         }
     }
 

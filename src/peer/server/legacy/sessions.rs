@@ -10,9 +10,11 @@ use super::stream::Stream;
 use crate::peer::server::sealed;
 
 /// Most sessions at a time; a new one ends the one that was quiet for longest. ours.
-const SESSIONS_MOST: usize = 1000;
+const SESSIONS_MOST: usize = 200;
 /// Finished streams kept in each session for clients that come back. ours.
 const FINISHED_MOST: usize = 32;
+/// Bytes of them, looked at with the next call. ours.
+const FINISHED_BYTES: usize = 2 << 20;
 /// The number of the stream for what belongs to no request.
 const STANDING: u64 = 0;
 /// Random bytes in a name: 128 bits nobody guesses (spec 2025-11-25 `basic/transports#session-management`).
@@ -52,11 +54,15 @@ impl Held {
         let mut streams = self.lock();
         streams.last += 1;
         let stream = Stream::new(streams.last);
-        let finished =
-            streams.by_number.iter().filter(|(_, stream)| stream.is_over()).map(|(number, _)| *number);
-        let finished: Vec<u64> = finished.collect();
-        for number in finished.iter().take(finished.len().saturating_sub(FINISHED_MOST)) {
+        let finished = streams.by_number.iter().filter(|(_, stream)| stream.is_over());
+        let finished: Vec<(u64, usize)> = finished.map(|(number, stream)| (*number, stream.size())).collect();
+        let mut bytes: usize = finished.iter().map(|(_, size)| size).sum();
+        for (idx, (number, size)) in finished.iter().enumerate() {
+            if finished.len() - idx <= FINISHED_MOST && bytes <= FINISHED_BYTES {
+                break;
+            }
             streams.by_number.remove(number);
+            bytes -= size;
         }
         streams.by_number.insert(stream.number, stream.clone());
         stream
@@ -144,6 +150,7 @@ impl Sessions {
 mod tests {
     use super::*;
     use crate::peer::server::calls::Calls;
+    use crate::peer::server::core::Outgoing;
     use crate::peer::server::legacy::negotiation::Negotiated;
 
     fn held(name: &str) -> Arc<Held> {
@@ -196,5 +203,22 @@ mod tests {
         let is_kept = |stream: &Stream<Said>| one.find(stream.number).is_some();
         assert!(is_kept(&open) && !is_kept(&finished[0]) && !is_kept(&finished[1]) && is_kept(&finished[2]));
         assert!(one.find(STANDING).is_some() && one.find(10_000).is_none());
+    }
+
+    #[tokio::test]
+    async fn finished_streams_are_kept_up_to_so_many_bytes() {
+        let one = held("s");
+        let mut streams = Vec::new();
+        for _ in 0..3 {
+            let stream = one.open();
+            let body = bytes::Bytes::from(vec![b' '; FINISHED_BYTES / 2]);
+            let outgoing = Outgoing { live: None, body, status: Some(200) };
+            let said = Said::new(outgoing, &one.session.calls, true);
+            assert!(stream.say(said.kind(), said).await);
+            streams.push(stream);
+        }
+        one.open();
+        let kept: Vec<bool> = streams.iter().map(|stream| one.find(stream.number).is_some()).collect();
+        assert_eq!(kept, [false, true, true]);
     }
 }

@@ -19,7 +19,7 @@ use crate::time::Ms;
 const WAITING_MOST: usize = 64;
 /// Events kept for a client that comes back. ours.
 const KEPT_MOST: usize = 256;
-/// Bytes of them. ours.
+/// Bytes of them; a larger event is read once. ours.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// What a stream carries.
@@ -28,6 +28,8 @@ pub(super) trait Carried {
     fn leave(&self) -> Option<Bytes>;
     /// Nothing follows it on this stream.
     fn is_last(&self) -> bool;
+    /// Bytes of it.
+    fn size(&self) -> usize;
 }
 
 /// What belongs together while it waits: all progress of this stream, or all cues of one name.
@@ -136,6 +138,12 @@ impl<T: Carried> Stream<T> {
     /// Nothing is said on it any more.
     pub(super) fn is_over(&self) -> bool {
         self.lock().is_over
+    }
+
+    /// Bytes that wait or are kept.
+    pub(super) fn size(&self) -> usize {
+        let state = self.lock();
+        state.waiting.waiting().map(|(_, message)| message.size()).sum::<usize>() + state.kept_bytes
     }
 
     /// Somebody reads it.
@@ -253,9 +261,12 @@ impl<T> State<T> {
     fn keep(&mut self, text: &Bytes, is_last: bool) -> u64 {
         let number = self.next;
         self.next += 1;
+        if text.len() > KEPT_BYTES {
+            return number;
+        }
         self.kept.push_back((number, text.clone(), is_last));
         self.kept_bytes += text.len();
-        while self.kept.len() > KEPT_MOST || (self.kept_bytes > KEPT_BYTES && self.kept.len() > 1) {
+        while self.kept.len() > KEPT_MOST || self.kept_bytes > KEPT_BYTES {
             let gone = self.kept.pop_front().map_or(0, |(_, text, _)| text.len());
             self.kept_bytes -= gone;
         }

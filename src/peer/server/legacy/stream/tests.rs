@@ -16,6 +16,10 @@ impl Carried for Line {
     fn is_last(&self) -> bool {
         self.is_last
     }
+
+    fn size(&self) -> usize {
+        self.text.len()
+    }
 }
 
 fn line(text: impl Into<String>) -> Line {
@@ -179,7 +183,7 @@ async fn cues_are_merged_while_nobody_reads_and_promises_are_not() {
 #[tokio::test(start_paused = true)]
 async fn what_is_kept_is_bounded_by_number_and_by_bytes() {
     for (size, count, expected) in
-        [(1, KEPT_MOST + 50, KEPT_MOST), (KEPT_BYTES / 4, 20, 4), (2 * KEPT_BYTES, 3, 1)]
+        [(1, KEPT_MOST + 50, KEPT_MOST), (KEPT_BYTES / 4, 20, 4), (2 * KEPT_BYTES, 3, 0)]
     {
         let stream = stream();
         let mut reader = stream.read();
@@ -188,7 +192,10 @@ async fn what_is_kept_is_bounded_by_number_and_by_bytes() {
             assert!(matches!(reader.next(QUIET).await, Read::Event(..)));
         }
         drop(reader);
-        assert_eq!(all(&mut stream.resume(0)).await.len(), expected, "{size} bytes each");
+        assert_eq!(stream.size(), expected * size);
+        stream.say(Kind::Final, line("more")).await;
+        assert_eq!(stream.size(), expected * size + 4);
+        assert_eq!(all(&mut stream.resume(0)).await.len(), expected + 1, "{size} bytes each");
     }
 }
 
