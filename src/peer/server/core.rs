@@ -201,6 +201,7 @@ impl Core {
         sink: mpsc::Sender<Outgoing>,
     ) -> Result<(Arc<Live>, impl Future<Output = ()> + Send + 'static), Refusal> {
         let method = Method::of(&request, caller.era)?;
+        tracing::debug!(id = %request.id, ?method, client = ?caller.client_info, "a request");
         let most = self.options.most_running;
         if self.handlers.len() >= most {
             let text = format!("{most} requests run already; try again when some have ended");

@@ -239,6 +239,7 @@ impl Session {
     }
 
     /// Fires when it has ended.
+    #[cfg(test)]
     pub(super) fn ended(&self) -> &CancellationToken {
         &self.ended
     }

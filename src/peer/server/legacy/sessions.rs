@@ -9,7 +9,8 @@ use super::session::Session;
 use super::stream::Stream;
 use crate::peer::server::sealed;
 
-/// Most sessions at a time; a new one ends the one that was quiet for longest. ours.
+/// Most sessions at a time; a new one ends the one that was quiet for longest, if possible one that
+/// nobody reads. ours.
 const SESSIONS_MOST: usize = 200;
 /// Finished streams kept in each session for clients that come back. ours.
 const FINISHED_MOST: usize = 32;
@@ -17,8 +18,6 @@ const FINISHED_MOST: usize = 32;
 const FINISHED_BYTES: usize = 2 << 20;
 /// The number of the stream for what belongs to no request.
 const STANDING: u64 = 0;
-/// Random bytes in a name: 128 bits nobody guesses (spec 2025-11-25 `basic/transports#session-management`).
-const NAME_BYTES: usize = 16;
 
 /// A session with its streams.
 #[derive(Debug)]
@@ -81,6 +80,11 @@ impl Held {
         self.lock().by_number.get(&number).cloned()
     }
 
+    /// What speaks for keeping it: a client that reads its stream, then how late it was used.
+    fn claim(&self) -> (bool, u64) {
+        (self.standing.is_attached(), self.used.load(Ordering::Relaxed))
+    }
+
     /// Ends the session and all its streams.
     pub(super) fn end(&self, why: &str) {
         self.session.end(why);
@@ -99,9 +103,10 @@ pub(in crate::peer::server) struct Sessions {
 }
 
 impl Sessions {
-    /// A name that nobody can guess, in visible ASCII.
+    /// A name that nobody can guess, in visible ASCII
+    /// (spec 2025-11-25 `basic/transports#session-management`).
     pub(super) fn name() -> String {
-        sealed::random::<NAME_BYTES>().iter().map(|byte| format!("{byte:02x}")).collect()
+        sealed::handle("session")
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Held>>> {
@@ -114,7 +119,7 @@ impl Sessions {
         let mut sessions = self.lock();
         let mut quietest = None;
         if sessions.len() >= SESSIONS_MOST {
-            let oldest = sessions.iter().min_by_key(|(_, held)| held.used.load(Ordering::Relaxed));
+            let oldest = sessions.iter().min_by_key(|(_, held)| held.claim());
             let oldest = oldest.map(|(name, _)| name.clone());
             quietest = oldest.and_then(|name| sessions.remove(&name));
         }
@@ -163,7 +168,7 @@ mod tests {
         let names: std::collections::HashSet<String> = (0..100).map(|_| Sessions::name()).collect();
         assert_eq!(names.len(), 100);
         assert!(
-            names.iter().all(|name| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            names.iter().all(|name| name.len() >= 32 && name.bytes().all(|byte| byte.is_ascii_graphic()))
         );
     }
 
@@ -173,12 +178,14 @@ mod tests {
         for k in 0..SESSIONS_MOST {
             sessions.insert(&k.to_string(), held("s"));
         }
-        let (kept, second) = (sessions.find("0").unwrap(), sessions.lock()["1"].clone());
+        let kept = sessions.find("0").unwrap();
+        let at = |name: &str| sessions.lock()[name].clone();
+        let (read, second) = (at("1"), at("2"));
+        let _reader = read.standing.read();
         sessions.insert("new", held("s"));
         assert_eq!(sessions.lock().len(), SESSIONS_MOST);
-        assert!(
-            sessions.find("0").is_some() && sessions.find("1").is_none() && sessions.find("new").is_some()
-        );
+        let is_there = |name| sessions.find(name).is_some();
+        assert!(is_there("0") && is_there("1") && !is_there("2") && is_there("new"));
         assert!(second.session.ended().is_cancelled() && !kept.session.ended().is_cancelled());
     }
 

@@ -169,10 +169,10 @@ impl<T: Carried> Stream<T> {
         state.is_let_go = false;
         let missed = state.kept.iter().filter(|(number, ..)| after.is_some_and(|after| *number > after));
         let missed = missed.cloned().collect();
-        let reader = state.reader;
+        let turn = state.reader;
         drop(state);
         self.changed.notify_waiters();
-        Reader { stream: self.clone(), reader, missed }
+        Reader { stream: self.clone(), turn, missed }
     }
 }
 
@@ -191,7 +191,8 @@ pub(super) enum Read {
 #[derive(Debug)]
 pub(super) struct Reader<T: Carried> {
     stream: Arc<Stream<T>>,
-    reader: u64,
+    /// Which of those who came it is.
+    turn: u64,
     missed: VecDeque<Kept>,
 }
 
@@ -216,7 +217,7 @@ impl<T: Carried> Reader<T> {
 
     fn take(&mut self) -> Option<Read> {
         let mut state = self.stream.lock();
-        if state.reader != self.reader {
+        if state.reader != self.turn {
             return Some(Read::Over);
         }
         if let Some((number, text, is_last)) = self.missed.pop_front() {
@@ -248,7 +249,7 @@ impl<T: Carried> Reader<T> {
 impl<T: Carried> Drop for Reader<T> {
     fn drop(&mut self) {
         let mut state = self.stream.lock();
-        if state.reader == self.reader {
+        if state.reader == self.turn {
             state.is_attached = false;
         }
         drop(state);
