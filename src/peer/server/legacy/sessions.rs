@@ -205,7 +205,9 @@ mod tests {
         let one = held("s");
         let open = one.open();
         let finished: Vec<_> = (0..FINISHED_MOST + 2).map(|_| one.open()).collect();
-        finished.iter().for_each(|stream| stream.end());
+        for stream in &finished {
+            stream.end();
+        }
         one.open();
         let is_kept = |stream: &Stream<Said>| one.find(stream.number).is_some();
         assert!(is_kept(&open) && !is_kept(&finished[0]) && !is_kept(&finished[1]) && is_kept(&finished[2]));

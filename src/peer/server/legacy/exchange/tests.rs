@@ -143,12 +143,15 @@ fn note(method: &str) -> Value {
 }
 
 fn request(id: i64, method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+    message["params"] = params;
+    message
 }
 
 fn call(id: i64, tool: &str, arguments: Value) -> Value {
-    let meta = json!({ "progressToken": id });
-    request(id, "tools/call", json!({ "name": tool, "arguments": arguments, "_meta": meta }))
+    let mut params = json!({ "name": tool, "_meta": { "progressToken": id } });
+    params["arguments"] = arguments;
+    request(id, "tools/call", params)
 }
 
 fn cancel(id: i64) -> Value {
@@ -179,6 +182,9 @@ async fn a_session_serves_every_revision_without_marks_of_the_modern_one() {
     }
 }
 
+/// What it is, method, client, body, status and code.
+type Exchange = (&'static str, &'static str, Client, Value, (u16, i64));
+
 #[tokio::test(start_paused = true)]
 async fn each_exchange_has_its_status_and_code() {
     let core = core(ServerEra::Legacy, AnswerMode::Auto);
@@ -189,7 +195,7 @@ async fn each_exchange_has_its_status_and_code() {
     let field = |name, value| whole.clone().field(name, value);
     let level = |level| request(1, "logging/setLevel", json!({ "level": level }));
     let uri = json!({ "uri": "notes://today" });
-    let cases: Vec<(&str, &str, Client, Value, (u16, i64))> = vec![
+    let cases: Vec<Exchange> = vec![
         ("right", "POST", whole.clone(), list.clone(), (200, 0)),
         ("no session", "POST", field("mcp-session-id", None), list.clone(), (400, -32600)),
         ("unknown session", "POST", field("mcp-session-id", Some("x")), list.clone(), (404, -32600)),

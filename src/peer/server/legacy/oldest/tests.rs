@@ -62,12 +62,15 @@ async fn next(stream: &mut HttpResponse<Answer>) -> String {
 }
 
 fn request(id: i64, method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+    message["params"] = params;
+    message
 }
 
 fn call(id: i64, tool: &str, arguments: Value) -> Value {
-    let meta = json!({ "progressToken": id });
-    request(id, "tools/call", json!({ "name": tool, "arguments": arguments, "_meta": meta }))
+    let mut params = json!({ "name": tool, "_meta": { "progressToken": id } });
+    params["arguments"] = arguments;
+    request(id, "tools/call", params)
 }
 
 fn core(era: ServerEra) -> SharedCore {

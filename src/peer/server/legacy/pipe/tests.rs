@@ -53,15 +53,15 @@ impl Client {
 }
 
 fn request(id: &str, method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+    message["params"] = params;
+    message
 }
 
 fn call(id: &str, tool: &str, arguments: Value) -> Value {
-    request(
-        id,
-        "tools/call",
-        json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": id } }),
-    )
+    let mut params = json!({ "name": tool, "_meta": { "progressToken": id } });
+    params["arguments"] = arguments;
+    request(id, "tools/call", params)
 }
 
 fn modern(mut message: Value) -> Value {
@@ -77,22 +77,21 @@ async fn the_first_message_is_answered_as_the_server_is_told_to() {
     let (list, ping) = (request("1", "tools/list", json!({})), request("1", "ping", json!({})));
     let probe = modern(request("1", "server/discover", json!({})));
     let odd = request("1", "nothing", json!({}));
-    use ServerEra::{Dual, Legacy, LenientLegacy, Modern, SilentLegacy};
     // A result is 0, silence is 1.
     let cases = [
-        (Modern, &list, -32602),
-        (Modern, &probe, 0),
-        (Legacy, &list, -32600),
-        (Legacy, &ping, 0),
-        (Legacy, &probe, -32601),
-        (Legacy, &odd, -32601),
-        (Dual, &list, -32602),
-        (Dual, &probe, 0),
-        (LenientLegacy, &list, 0),
-        (LenientLegacy, &probe, -32601),
-        (SilentLegacy, &list, 1),
-        (SilentLegacy, &probe, 1),
-        (SilentLegacy, &ping, 0),
+        (ServerEra::Modern, &list, -32602),
+        (ServerEra::Modern, &probe, 0),
+        (ServerEra::Legacy, &list, -32600),
+        (ServerEra::Legacy, &ping, 0),
+        (ServerEra::Legacy, &probe, -32601),
+        (ServerEra::Legacy, &odd, -32601),
+        (ServerEra::Dual, &list, -32602),
+        (ServerEra::Dual, &probe, 0),
+        (ServerEra::LenientLegacy, &list, 0),
+        (ServerEra::LenientLegacy, &probe, -32601),
+        (ServerEra::SilentLegacy, &list, 1),
+        (ServerEra::SilentLegacy, &probe, 1),
+        (ServerEra::SilentLegacy, &ping, 0),
     ];
     for (era, message, expected) in cases {
         let answer = Client::start(era).ask(message).await;
