@@ -270,6 +270,9 @@ pub(super) struct ServerArgs {
     /// Which revisions of MCP are spoken
     #[arg(long, value_enum, default_value_t = SpokenEra::Modern)]
     pub(super) era: SpokenEra,
+    /// Servers with the same content of this file go on with each other's rounds of questions
+    #[arg(long, value_name = "FILE")]
+    pub(super) state_key: Option<PathBuf>,
     /// Also offer what the conformance suite of MCP looks for
     #[arg(long)]
     pub(super) conformance: bool,

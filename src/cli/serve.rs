@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +51,7 @@ async fn run(transport: &ServeTransport) -> anyhow::Result<()> {
     let options = ServerOptions {
         faults: Arc::clone(&steering.faults),
         telemetry: steering.telemetry.clone(),
+        state_key: args.state_key.as_deref().map(state_key).transpose()?,
         ..options(args)
     };
     let serving = async {
@@ -100,6 +101,13 @@ async fn run(transport: &ServeTransport) -> anyhow::Result<()> {
     };
     steering.end();
     served
+}
+
+/// What a file holds, as the key that servers share.
+fn state_key(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let key = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    ensure!(!key.is_empty(), "{} is empty; put something into it that nobody can guess", file.display());
+    Ok(key)
 }
 
 fn options(args: &ServerArgs) -> ServerOptions {

@@ -118,6 +118,8 @@ pub struct ServerOptions {
     pub ledger: LedgerPlace,
     /// Wrong things that the server is to do on purpose.
     pub faults: Arc<Faults>,
+    /// What servers share that are to go on with each other's rounds; `None`: this one alone.
+    pub state_key: Option<Vec<u8>>,
     /// Who is told about the work on requests.
     pub telemetry: Option<Telemetry>,
     /// Also offers what the conformance suite of MCP looks for.
@@ -141,6 +143,7 @@ impl Default for ServerOptions {
             allowed_origins: Vec::new(),
             ledger: LedgerPlace::Memory,
             faults: Arc::default(),
+            state_key: None,
             telemetry: None,
             conformance: false,
             most_running: 16_384,

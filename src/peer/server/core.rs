@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +35,7 @@ use crate::machine::request::{CancelEffect, ServerRequest, ServerState};
 use crate::peer::faults::Faults;
 use crate::peer::telemetry::Teller;
 use crate::spec::codes;
-use crate::time::TimerClock;
+use crate::time::{TimerClock, wall_now};
 use crate::wire::jsonrpc::Id;
 
 /// The server without a transport.
@@ -44,6 +45,8 @@ pub(super) struct Core {
     /// Every handler that runs, on whatever connection.
     pub(super) handlers: TaskTracker,
     pub(super) clock: TimerClock,
+    /// When the clock read zero.
+    started: DateTime<Utc>,
     /// Closes what clients carry for this server.
     pub(super) seal: Seal,
     /// The sessions of the older revisions over HTTP.
@@ -177,18 +180,25 @@ impl Core {
         let hub = Arc::new(Hub::default());
         let clock = TimerClock::start();
         Arc::new(Core {
+            seal: Seal::new(options.state_key.as_deref()),
             shop: Shop::new(&options),
             tasks: Tasks::new(clock),
             options,
             handlers: TaskTracker::new(),
             clock,
-            seal: Seal::new(),
+            started: wall_now(),
             sessions: legacy::Sessions::default(),
             links: legacy::Links::default(),
             ending: CancellationToken::new(),
             store: Store::new(hub.clone()),
             hub,
         })
+    }
+
+    /// Milliseconds since 1970, for what several servers have to agree on. It goes as evenly as the
+    /// clock of timers.
+    fn wall_ms(&self) -> u64 {
+        u64::try_from(self.started.timestamp_millis()).unwrap_or(0) + self.clock.now().0
     }
 
     /// Accepts a checked request; the future is its handler, for the transport to spawn on

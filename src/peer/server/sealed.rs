@@ -13,7 +13,8 @@ const KEY_BYTES: usize = 32;
 /// Bytes that SHA-256 takes at a time (FIPS 180-4).
 const BLOCK_BYTES: usize = 64;
 
-/// The key of one server. State sealed by another, or before a restart, does not open.
+/// The key of one server, or of several that share it. What was sealed under another key does not
+/// open.
 pub(super) struct Seal([u8; KEY_BYTES]);
 
 impl std::fmt::Debug for Seal {
@@ -24,8 +25,9 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
-    pub(super) fn new() -> Seal {
-        Seal(random())
+    /// The seal of those who know this text; `None`: of this server alone, until it ends.
+    pub(super) fn new(shared: Option<&[u8]>) -> Seal {
+        Seal(shared.map_or_else(random, |text| Sha256::digest(text).into()))
     }
 
     /// Text that opens to this state.
@@ -101,15 +103,24 @@ mod tests {
 
     #[test]
     fn only_what_was_closed_opens() {
-        let seal = Seal::new();
+        let seal = Seal::new(None);
         let state = json!({ "asked": ["name"], "round": 1 });
         let text = seal.close(&state);
         assert_eq!(seal.open(&text), Some(state.clone()));
-        let other = Seal::new().close(&state);
+        let other = Seal::new(None).close(&state);
         let (body, end) = text.split_once('.').unwrap();
         let longer = format!("{body}x.{end}");
         for forged in ["", ".", "a.b", body, end, &format!("{body}."), &longer, &other] {
             assert_eq!(seal.open(forged), None, "{forged}");
         }
+    }
+
+    #[test]
+    fn those_who_share_a_key_open_what_the_others_closed() {
+        let [one, two, three] = ["a key", "a key", "b key"].map(|key| Seal::new(Some(key.as_bytes())));
+        let text = one.close(&json!({ "round": 2 }));
+        assert_eq!(two.open(&text), Some(json!({ "round": 2 })));
+        assert_eq!(three.open(&text), None);
+        assert_eq!(Seal::new(None).open(&text), None);
     }
 }

@@ -62,7 +62,7 @@ impl Context {
         }
         answers.retain(|key, _| open.iter().all(|(open, ..)| open != key));
         let asked: Vec<&str> = open.iter().map(|(key, ..)| *key).collect();
-        let until = self.core.clock.now().0 + STATE_LIFE.0;
+        let until = self.core.wall_ms() + STATE_LIFE.0;
         let state = json!({ "of": self.intent(), "asked": asked, "answers": answers, "until": until });
         let state = self.core.seal.close(&state);
         Err(needs_input(&open, Some(&state)))
@@ -130,7 +130,7 @@ impl Context {
     /// The state belongs to this request: same method, same parameters, same principal, in time.
     fn is_of_this(&self, state: &Value) -> bool {
         state["of"] == json!(self.intent())
-            && state["until"].as_u64().is_some_and(|until| self.core.clock.now().0 < until)
+            && state["until"].as_u64().is_some_and(|until| self.core.wall_ms() < until)
     }
 
     /// What makes a retry the same request as the first: SHA-256 in Base64.

@@ -167,3 +167,17 @@ async fn a_part_of_the_answers_leaves_the_rest_to_be_asked() {
     let retry = with(&call, &[("requestState", second["requestState"].clone()), ("inputResponses", rest)]);
     assert_eq!(wire.ask("tools/call", retry).await["result"]["resultType"], "complete");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_round_may_go_on_with_another_server_that_has_the_key() {
+    let call = json!({ "name": "ask_user", "arguments": {} });
+    let with_key = |key: &str| ServerOptions { state_key: Some(key.into()), ..ServerOptions::default() };
+    let mut one = asking(Transport::Http, with_key("shared"));
+    let state = one.ask("tools/call", call.clone()).await["result"]["requestState"].take();
+    let retry = with(&call, &[("requestState", state), ("inputResponses", ada())]);
+    for (key, expected) in [("shared", json!("complete")), ("other", Value::Null)] {
+        let mut two = asking(Transport::Http, with_key(key));
+        let answer = two.ask("tools/call", retry.clone()).await;
+        assert_eq!(answer["result"]["resultType"], expected, "{key}: {answer}");
+    }
+}
