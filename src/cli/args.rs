@@ -55,7 +55,7 @@ pub(super) enum Command {
     /// Run the reference server
     Serve(ServeArgs),
     /// Call a server with the reference client
-    Call(CallArgs),
+    Call(Box<CallArgs>),
     /// Give orders to a running reference server
     Ctl(CtlArgs),
     /// Look at any server from outside: its era, and the points of its transport

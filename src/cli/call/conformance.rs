@@ -156,12 +156,12 @@ fn calls(scenario: &Scenario, tools: &List) -> Vec<(String, Box<RawValue>)> {
     let schema = |name: &str| jsonrpc::at(tools.items.get(name)?, &["inputSchema"]);
     let call = |name: &String| {
         // This one wants the definition of another back, byte for byte.
-        let arguments = match (name.as_str(), schema("json_schema_2020_12_tool")) {
-            ("json_schema_echo", Some(focal)) => raw(&json!({ "schema": focal })),
-            _ => {
-                let schema = schema(name).and_then(|schema| serde_json::from_str(schema.get()).ok());
-                raw(&least_of(&schema.unwrap_or(Value::Null)))
-            }
+        let focal = schema("json_schema_2020_12_tool").filter(|_| name == "json_schema_echo");
+        let arguments = if let Some(focal) = focal {
+            raw(&json!({ "schema": focal }))
+        } else {
+            let schema = schema(name).and_then(|schema| serde_json::from_str(schema.get()).ok());
+            raw(&least_of(&schema.unwrap_or(Value::Null)))
         };
         (name.clone(), arguments)
     };

@@ -238,7 +238,7 @@ impl Call {
             let answer = connection.send(request).await;
             reader.read(answer).await
         };
-        let rest = tokio::select! {
+        let end = tokio::select! {
             biased;
             () = close.cancelled() => {
                 if reset.is_cancelled() {
@@ -246,9 +246,9 @@ impl Call {
                 }
                 return;
             }
-            rest = exchange => rest,
+            end = exchange => end,
         };
-        match rest {
+        match end {
             Rest::Keep => server.keep(connection),
             Rest::Drop => {}
             Rest::Resume => {

@@ -70,6 +70,9 @@ pub enum Listened {
     Step(String),
 }
 
+/// What was read again: names of items, or why not, in words.
+type Fetched = (Read, Result<Vec<String>, String>);
+
 /// How it went.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListenEnd {
@@ -206,7 +209,7 @@ impl Kept<'_> {
         tokio::pin!(listening, enough);
         let mut waiting: BTreeSet<Read> = BTreeSet::new();
         let mut due = Some(due);
-        let mut fetching: Option<BoxFuture<'_, (Read, Result<Vec<String>, String>)>> = None;
+        let mut fetching: Option<BoxFuture<'_, Fetched>> = None;
         let mut is_enough = false;
         loop {
             if fetching.is_none() {
@@ -278,10 +281,10 @@ impl Kept<'_> {
                 let mut words = format!("{} items", names.len());
                 if let Some(before) = before {
                     for name in names.difference(&before) {
-                        words.push_str(&format!(", new {name}"));
+                        words.extend([", new ", name.as_str()]);
                     }
                     for name in before.difference(&names) {
-                        words.push_str(&format!(", gone {name}"));
+                        words.extend([", gone ", name.as_str()]);
                     }
                 }
                 words
@@ -342,7 +345,7 @@ fn closing(result: &RawValue, id: i64) -> (String, bool) {
 }
 
 /// Reads what has changed: names of items, or `Err` in words.
-async fn fetch(client: &Client, what: Read, options: &CallOptions) -> (Read, Result<Vec<String>, String>) {
+async fn fetch(client: &Client, what: Read, options: &CallOptions) -> Fetched {
     let kind = match &what {
         Read::Tools => Some(ListKind::Tools),
         Read::Prompts => Some(ListKind::Prompts),

@@ -167,13 +167,11 @@ pub(super) fn reply(asked: &Asked, answers: &Answers) -> Bytes {
         ("elicitation/create", None) => Some(raw(&json!({ "action": "cancel" }))),
         _ => None,
     };
-    let end = match result {
-        Some(result) => format!("\"result\":{result}"),
-        None => {
-            let error =
-                json!({ "code": codes::METHOD_NOT_FOUND, "message": "this client does not answer that" });
-            format!("\"error\":{error}")
-        }
+    let end = if let Some(result) = result {
+        format!("\"result\":{result}")
+    } else {
+        let message = "this client does not answer that";
+        format!("\"error\":{}", json!({ "code": codes::METHOD_NOT_FOUND, "message": message }))
     };
     Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{end}}}"))
 }

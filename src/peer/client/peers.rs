@@ -93,7 +93,7 @@ pub struct Line {
 
 /// Several servers and the catalogue of their tools.
 pub struct Peers {
-    peers: BTreeMap<String, Peer>,
+    members: BTreeMap<String, Peer>,
     catalogue: BTreeMap<String, Owner>,
     lines: Vec<Line>,
 }
@@ -104,10 +104,10 @@ impl Peers {
     /// # Errors
     /// When names clash.
     pub async fn of(peers: Vec<Peer>, collisions: Collisions, options: &CallOptions) -> Result<Peers, Clash> {
-        let peers: BTreeMap<String, Peer> =
+        let members: BTreeMap<String, Peer> =
             peers.into_iter().map(|peer| (peer.name().to_owned(), peer)).collect();
         let (mut names, mut lines) = (BTreeMap::new(), Vec::new());
-        for (name, peer) in &peers {
+        for (name, peer) in &members {
             let version = peer.era().settled.as_ref().map(|settled| settled.speech.version.clone());
             let mut line = Line {
                 peer: name.clone(),
@@ -136,7 +136,7 @@ impl Peers {
             let own = catalogue.iter().filter(|(_, owner)| owner.peer == line.peer);
             line.tools = own.map(|(name, _)| name.clone()).collect();
         }
-        Ok(Peers { peers, catalogue, lines })
+        Ok(Peers { members, catalogue, lines })
     }
 
     /// What is known of each, in the order of their names.
@@ -164,7 +164,7 @@ impl Peers {
     ) -> Result<Conversation, PeerError> {
         let unknown = || PeerError::NoSuchTool { name: name.to_owned() };
         let owner = self.catalogue.get(name).ok_or_else(unknown)?;
-        let peer = self.peers.get_mut(&owner.peer).ok_or_else(unknown)?;
+        let peer = self.members.get_mut(&owner.peer).ok_or_else(unknown)?;
         let params = Params::from([
             ("name".to_owned(), raw(&owner.tool)),
             ("arguments".to_owned(), arguments.to_owned()),
@@ -177,7 +177,7 @@ impl Peers {
     /// # Errors
     /// As [`Peer::close`]; the others are ended all the same.
     pub async fn close(self) -> Result<(), PeerError> {
-        let ends = futures_util::future::join_all(self.peers.into_values().map(Peer::close)).await;
+        let ends = futures_util::future::join_all(self.members.into_values().map(Peer::close)).await;
         ends.into_iter().try_for_each(|end| end.map(|_| ()))
     }
 }

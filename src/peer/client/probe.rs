@@ -7,7 +7,7 @@ mod http;
 mod stdio;
 
 use self::http::HttpPoint;
-use super::era::{EraPolicy, EraReport, EraRule};
+use super::era::{EraPolicy, EraReport, EraRule, Settled};
 use super::{CallOptions, Client, Link, PeerError};
 use crate::time::Ms;
 
@@ -77,7 +77,7 @@ pub async fn probe(client: Client, policy: &EraPolicy, limit: Ms) -> Result<Prob
     // An era that was not asked for proves nothing.
     let is_proven = !matches!(policy.rule, EraRule::Modern | EraRule::Legacy);
     let is_modern = is_proven && era.settled.as_ref().is_some_and(|settled| settled.speech.era.is_modern());
-    let offered = era.settled.as_ref().and_then(|settled| settled.offered());
+    let offered = era.settled.as_ref().and_then(Settled::offered);
     let points = match &client.link {
         Link::Http(link) => {
             let mut points = Vec::new();

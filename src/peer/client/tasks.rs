@@ -54,14 +54,14 @@ impl Snapshot {
         let invalid = |why: &str| Outcome::Invalid(why.to_owned());
         let id = text("taskId").ok_or_else(|| invalid("the task has no taskId"))?.into_owned();
         let status = text("status").ok_or_else(|| invalid("the task has no status"))?;
-        let states = [
+        let all = [
             TaskState::Working,
             TaskState::InputRequired,
             TaskState::Completed,
             TaskState::Failed,
             TaskState::Cancelled,
         ];
-        let state = states.into_iter().find(|state| state.as_str() == status);
+        let state = all.into_iter().find(|state| state.as_str() == status);
         let state = state.ok_or_else(|| invalid("the status of the task is none"))?;
         let poll = jsonrpc::at(raw, &["pollIntervalMs"]).and_then(|raw| raw.get().parse().ok());
         let poll = poll.map_or(POLL, Ms).clamp(POLL_BOUNDS.0, POLL_BOUNDS.1);

@@ -13,10 +13,12 @@ fn policy(rule: EraRule) -> EraPolicy {
 /// What a scripted server says to one method; `None`: nothing.
 type Script = fn(&Value) -> Option<Value>;
 
+#[expect(clippy::unnecessary_wraps, reason = "a script may say nothing as well")]
 fn result(request: &Value, result: &Value) -> Option<Value> {
     Some(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a script may say nothing as well")]
 fn error(request: &Value, code: i64, data: &Value) -> Option<Value> {
     let error = json!({ "code": code, "message": "no", "data": data });
     Some(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error }))
@@ -70,6 +72,9 @@ async fn over_pipes(policy: &EraPolicy, script: Script) -> (EraReport, Vec<Strin
     (report, methods, client)
 }
 
+/// A name, the rule of the client, what the server does, the era that is found, and what was sent.
+type Row<'a, S> = (&'a str, EraRule, S, Option<Era>, &'a [&'a str]);
+
 fn era_of(report: &EraReport) -> Option<Era> {
     report.settled.as_ref().map(|settled| settled.speech.era)
 }
@@ -122,7 +127,7 @@ async fn an_older_handshake_goes_only_to_those_who_may_get_it() {
     let gone: Script = |_| Some(json!("close"));
     let empty: Script = |m| result(m, &json!({ "resultType": "complete" }));
     let (new, last_old) = (Some(Era::V2026_07_28), Some(Era::V2025_11_25));
-    let cases: [(&str, EraRule, Script, Option<Era>, &[&str]); 22] = [
+    let cases: [Row<'_, Script>; 22] = [
         ("modern", Strict, modern, new, DISCOVER),
         ("modern is never initialized", Allowed, modern, new, DISCOVER),
         ("no common revision", Strict, other_modern, None, DISCOVER),
@@ -251,7 +256,7 @@ async fn on_http_the_body_of_a_refusal_decides_and_a_session_is_kept_to() {
     let web: Answering = |_, _| ("404 Not Found", "<html>".to_owned());
     let (new, last_old) = (Some(Era::V2026_07_28), Some(Era::V2025_11_25));
     let opened = ["post server/discover", "post initialize", "post notifications/initialized in session"];
-    let cases: [(&str, EraRule, Answering, Option<Era>, &[&str]); 7] = [
+    let cases: [Row<'_, Answering>; 7] = [
         ("old", Strict, old, None, &opened[..1]),
         ("old", Allowed, old, last_old, &opened),
         ("no discover", Allowed, modern_without_discover, new, &opened[..1]),

@@ -98,17 +98,20 @@ mod tests {
         Outcome::Complete(raw(result))
     }
 
-    fn error(code: i64, data: Option<Value>) -> Outcome {
-        Outcome::Error { code, message: String::new(), data: data.as_ref().map(raw) }
+    fn error(code: i64, data: Option<&Value>) -> Outcome {
+        Outcome::Error { code, message: String::new(), data: data.map(raw) }
     }
+
+    /// How it came, what it was with which status, and the class of what it proves.
+    type Row = (Transport, Outcome, Option<u16>, fn(&Verdict) -> bool);
 
     #[test]
     fn an_answer_proves_what_only_one_era_says() {
         use Transport::{Http, Stdio};
         let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let good = json!({ "supportedVersions": ["2026-07-28", "2027-01-01"], "capabilities": {} });
-        let refused =
-            || error(-32022, Some(json!({ "supported": ["2027-01-01"], "requested": "2026-07-28" })));
+        let data = json!({ "supported": ["2027-01-01"], "requested": "2026-07-28" });
+        let refused = || error(-32022, Some(&data));
         let html = || Outcome::Refused { body: "<html>".to_owned() };
         let ambiguous = |verdict: &Verdict| matches!(verdict, Verdict::Ambiguous(_));
         let outage = |verdict: &Verdict| matches!(verdict, Verdict::Outage(_));
@@ -127,7 +130,7 @@ mod tests {
             let told = format!("{transport:?} {outcome:?} {status:?}");
             assert_eq!(judge(&report(outcome, status), transport), expected, "{told}");
         }
-        let classes: [(Transport, Outcome, Option<u16>, fn(&Verdict) -> bool); 16] = [
+        let classes: [Row; 16] = [
             (Stdio, error(-32601, None), None, ambiguous),
             (Http, error(-32601, None), Some(200), ambiguous),
             (Http, error(-32000, None), Some(400), ambiguous),
