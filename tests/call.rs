@@ -242,3 +242,84 @@ fn a_subscription_tells_what_changes_and_reads_it_again() {
     assert!(line(&mut out).starts_with("read again: tools: "));
     assert!(listening.wait().unwrap().success());
 }
+
+#[test]
+fn a_server_that_is_not_known_to_be_modern_has_no_tools_and_gets_no_call() {
+    let (modern, old) = (Server::new("modern"), Server::new("legacy"));
+    let (first, second) = (format!("modern={}", modern.url), format!("old={}", old.url));
+    let peers = ["--peer", &first, "--peer", &second];
+    let (code, out, err) = run(&[&["call", "list"], &peers[..]].concat());
+    assert_eq!(code, 1, "{out} {err}");
+    assert!(out.contains("old: unavailable") && out.contains("its era is not known"), "{out}");
+    let (code, _, err) = run(&[&["call", "old/echo", "--arg", "text=x"], &peers[..]].concat());
+    assert_eq!((code, err.contains("no server has the tool old/echo")), (2, true), "{err}");
+    // In the era of its owner each.
+    let (code, out, _) = run(&[&["call", "list", "--allow-legacy"], &peers[..]].concat());
+    assert_eq!((code, out.contains("old: 2025-11-25, private for 0 ms: ")), (0, true), "{out}");
+    let call = ["call", "old/echo", "--arg", "text=x", "--allow-legacy", "--json"];
+    let (code, out, err) = run(&[&call[..], &peers[..]].concat());
+    assert_eq!((code, out.contains("\"version\":\"2025-11-25\"")), (0, true), "{out} {err}");
+}
+
+/// A TLS server that answers `server/discover` on each connection, and its certificate in a file.
+fn over_tls(folder: &std::path::Path) -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let file = folder.join("root.pem");
+    std::fs::write(&file, made.cert.pem()).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let config = std::sync::Arc::new(config);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://localhost:{}/mcp", listener.local_addr().unwrap().port());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = rustls::StreamOwned::new(session, stream.unwrap());
+            let mut heard = Vec::new();
+            let mut buf = [0; 4096];
+            // One short request, which comes whole or with its body after its head.
+            while !String::from_utf8_lossy(&heard).contains("\"server/discover\"") {
+                match std::io::Read::read(&mut stream, &mut buf) {
+                    Ok(len) if len > 0 => heard.extend_from_slice(&buf[..len]),
+                    // A client that does not trust the certificate has left.
+                    _ => break,
+                }
+            }
+            let result = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}"#;
+            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+            let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+            stream.conn.send_close_notify();
+            let _ = stream.conn.write_tls(&mut stream.sock);
+        }
+    });
+    (url, file.to_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_server_of_https_is_called_if_its_certificate_is_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, root) = over_tls(folder.path());
+    let call = |root: &str| {
+        let call =
+            ["call", "--method", "server/discover", "--json", "--discover-limit", "5000", "--url", &url];
+        Command::new(MIDWIRE).args(call).env("SSL_CERT_FILE", root).output().unwrap()
+    };
+    let trusted = call(&root);
+    // The era is asked for under the id 1; the call itself is answered for that id too, and so refused.
+    let said = String::from_utf8(trusted.stdout).unwrap();
+    assert!(said.contains("\"version\":\"2026-07-28\""), "{said}");
+    let empty = folder.path().join("none.pem");
+    std::fs::write(&empty, "").unwrap();
+    let refused = call(empty.to_str().unwrap());
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot connect to https://localhost:"), "{said}");
+}

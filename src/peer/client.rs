@@ -223,7 +223,7 @@ impl Client {
     /// Talks to a URL. Nothing is connected yet: each call uses an idle connection or opens one.
     ///
     /// # Errors
-    /// When the URL is not one of plain HTTP with a host.
+    /// When the URL is not one of HTTP or HTTPS with a host.
     pub fn http(url: &str) -> Result<Client, PeerError> {
         let desk = Desk::new();
         Ok(Client::new(Link::Http(http::Link::new(url, desk.clone())?), desk))

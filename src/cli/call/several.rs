@@ -19,7 +19,7 @@ pub(super) async fn run(args: &CallArgs, answers: &Answers, options: &CallOption
         anyhow::bail!("two peers are called {}; give each a name of its own", pair.concat());
     }
     let connecting = args.peer.iter().map(|(name, place)| {
-        let server = if place.starts_with("http://") {
+        let server = if place.starts_with("http://") || place.starts_with("https://") {
             Server::Url(place.clone())
         } else {
             Server::Command(place.split_whitespace().map(str::to_owned).collect())

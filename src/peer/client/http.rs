@@ -8,6 +8,7 @@ mod connection;
 mod reader;
 mod server;
 mod session;
+mod tls;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use self::reader::{Reader, Rest};
 use self::server::Server;
+use self::tls::Tls;
 use super::desk::{Desk, Place};
 use super::follow::{Exchange, IN_CAPACITY, Incoming};
 use super::message::{self, Outgoing, Speech};
@@ -100,13 +102,20 @@ impl Link {
     pub(super) fn new(url: &str, desk: Arc<Desk>) -> Result<Link, PeerError> {
         let bad = |why| PeerError::BadUrl { url: url.to_owned(), why };
         let uri: Uri = url.parse().map_err(|_| bad("it is no URL"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(bad("only http:// is spoken here"));
-        }
+        let is_tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(bad("only http:// and https:// are spoken here")),
+        };
         if uri.authority().is_none() {
             return Err(bad("it names no host"));
         }
-        let server = Server::new(url, uri).ok_or_else(|| bad("it names no host"))?;
+        let tls = if is_tls {
+            Some(Tls::new(&uri).map_err(|_| bad("TLS cannot be had for its host"))?)
+        } else {
+            None
+        };
+        let server = Server::new(url, uri, tls).ok_or_else(|| bad("it names no host"))?;
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
         Ok(Link { server: Arc::new(server), desk, tracker, cancel })
     }

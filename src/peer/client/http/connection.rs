@@ -11,13 +11,16 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::tls::{Tls, host};
 use crate::peer::PeerError;
 
 const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// Dropping it closes the connection at once, whatever is under way.
 #[derive(Debug)]
@@ -28,14 +31,33 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) async fn open(uri: &Uri, url: &str, tracker: &TaskTracker) -> Result<Connection, PeerError> {
+    /// `tls`: for a URL of https.
+    pub(super) async fn open(
+        uri: &Uri,
+        url: &str,
+        tls: Option<&Tls>,
+        tracker: &TaskTracker,
+    ) -> Result<Connection, PeerError> {
         let failed = |source| PeerError::Connect { url: url.to_owned(), source };
-        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(HTTP_PORT))).await.map_err(failed)?;
+        let port = uri.port_u16().unwrap_or(if tls.is_some() { HTTPS_PORT } else { HTTP_PORT });
+        let stream = TcpStream::connect((host(uri), port)).await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         let socket = stream.as_fd().try_clone_to_owned().map_err(failed)?;
+        match tls {
+            None => Connection::start(stream, socket, tracker).await.map_err(failed),
+            Some(tls) => {
+                let stream = tls.greet(stream).await.map_err(failed)?;
+                Connection::start(stream, socket, tracker).await.map_err(failed)
+            }
+        }
+    }
+
+    async fn start<S>(stream: S, socket: OwnedFd, tracker: &TaskTracker) -> io::Result<Connection>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let handshake = http1::Builder::new().title_case_headers(true).handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = handshake.map_err(|error| failed(io::Error::other(error)))?;
+        let (sender, connection) = handshake.map_err(io::Error::other)?;
         let (close, reset) = (CancellationToken::new(), CancellationToken::new());
         tracker.spawn(drive(connection, socket, close.clone(), reset.clone()));
         Ok(Connection { sender, reset, _close: close.drop_guard() })
@@ -58,8 +80,8 @@ impl Connection {
 
 /// Runs the connection until it ends or is let go. Both handles of the socket go together, so
 /// that the close is seen at once.
-async fn drive(
-    connection: http1::Connection<TokioIo<TcpStream>, Full<Bytes>>,
+async fn drive<S: AsyncRead + AsyncWrite + Unpin>(
+    connection: http1::Connection<TokioIo<S>, Full<Bytes>>,
     socket: OwnedFd,
     close: CancellationToken,
     reset: CancellationToken,

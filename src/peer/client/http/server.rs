@@ -9,6 +9,7 @@ use hyper::{Method, Request, Uri};
 use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
+use super::tls::Tls;
 use crate::peer::PeerError;
 use crate::peer::client::message::{Outgoing, Speech};
 use crate::spec::era::Era;
@@ -24,6 +25,8 @@ pub(super) struct Server {
     url: String,
     uri: Uri,
     authority: HeaderValue,
+    /// Where the URL says https.
+    tls: Option<Tls>,
     /// Connections without a call.
     idle: Mutex<Vec<Connection>>,
     session: Mutex<Session>,
@@ -59,12 +62,13 @@ fn insert(fields: &mut HeaderMap, name: &str, value: &str) {
 }
 
 impl Server {
-    pub(super) fn new(url: &str, uri: Uri) -> Option<Server> {
+    pub(super) fn new(url: &str, uri: Uri, tls: Option<Tls>) -> Option<Server> {
         let authority = HeaderValue::from_str(uri.authority()?.as_str()).ok()?;
         Some(Server {
             url: url.to_owned(),
             uri,
             authority,
+            tls,
             idle: Mutex::default(),
             session: Mutex::default(),
         })
@@ -167,7 +171,7 @@ impl Server {
                 request.headers_mut().append(name, value);
             }
         }
-        let mut connection = Connection::open(&self.uri, &self.url, tracker).await?;
+        let mut connection = Connection::open(&self.uri, &self.url, self.tls.as_ref(), tracker).await?;
         let answer = connection.send(request).await.map_err(failed)?;
         let (head, mut stream) = answer.into_parts();
         let is_stream = is_stream(&head.headers);
@@ -197,7 +201,7 @@ impl Server {
         loop {
             let idle = lock(&self.idle).pop();
             let Some(mut connection) = idle else {
-                return Connection::open(&self.uri, &self.url, tracker).await;
+                return Connection::open(&self.uri, &self.url, self.tls.as_ref(), tracker).await;
             };
             if connection.is_ready().await {
                 return Ok(connection);
