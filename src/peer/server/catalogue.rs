@@ -12,7 +12,8 @@ const TTL_MS: u64 = 60_000;
 /// What a cursor of ours begins with; a number follows.
 const CURSOR_PREFIX: &str = "after-";
 
-/// Adds what a cacheable result must carry (protocol.md section 13); the same for everybody.
+/// Adds what a cacheable result must carry (spec 2026-07-28
+/// `server/utilities/caching`); the same for everybody.
 pub(super) fn cached(result: Value) -> Map<String, Value> {
     let mut result = object(result);
     result.insert("ttlMs".to_owned(), json!(TTL_MS));

@@ -37,9 +37,9 @@ use crate::spec::transport::Transport;
 use crate::spec::{codes, methods};
 use crate::time::Ms;
 
-/// Largest request body (reliability.md section 11).
+/// Largest request body. ours: 1 MiB.
 const BODY_LIMIT_BYTES: usize = 1 << 20;
-/// Longest silence inside a request body (reliability.md section 11).
+/// Longest silence inside a request body. ours: 5 s.
 const BODY_STALL: Ms = Ms(5000);
 /// Longest time for a whole request body, however it drips. ours.
 const BODY_TIME: Ms = Ms(30_000);
@@ -185,7 +185,7 @@ impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Tracke
     }
 }
 
-/// One exchange, from head to answer. The checks come in the order of reliability.md section 11.
+/// One exchange, from head to answer. The checks come in the order of `docs/serve.md`.
 pub(super) async fn respond<B>(
     core: SharedCore,
     request: HttpRequest<B>,

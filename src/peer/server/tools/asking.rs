@@ -50,7 +50,7 @@ pub(super) const TOOLS: &[Tool] = &[
 /// Longest time that may be asked for, ms: one hour. ours.
 const LONGEST_MS: u64 = 3_600_000;
 
-/// First round: what is missing. Second round: the greeting (protocol.md section 11).
+/// First round: what is missing. Second round: the greeting (MRT-01 to MRT-07).
 async fn ask_user(ctx: &mut Context) -> Answer {
     let answers = ctx.ask(&[prompts::name_question()]).await?;
     let answer = answers.get("name").cloned().unwrap_or_default();
