@@ -63,7 +63,7 @@ receipt = "/structuredContent/receipt"
 "#;
 
 /// The limit that the server has.
-const SHORT_CLEANUP: &str = "limits.cleanup_ms = 400";
+const SHORT_CLEANUP: &str = "limits.cleanup_ms = 1000";
 
 /// An order changes something, and has no key.
 const ORDERS: &str = r#"
@@ -162,7 +162,7 @@ const ROWS: &[Row] = &[
     row(NoMethodHeader, Http(Auto), scenes::steps, ""),
     row(NoNameHeader, Http(Auto), scenes::steps, ""),
     row(OtherNameHeader, Http(Auto), scenes::steps, ""),
-    row(IgnoresEof, Stdio(&[]), scenes::echo, "limits.exit_ms = 300"),
+    row(IgnoresEof, Stdio(&[]), scenes::echo, "limits.exit_ms = 1000"),
 ];
 
 /// Recordings that are made at once: each takes three processes or two.

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const MIDWIRE: &str = env!("CARGO_BIN_EXE_midwire");
 
 /// How long the server's cleanup after a cancel may take.
-pub(crate) const CLEANUP_LIMIT: Ms = Ms(400);
+pub(crate) const CLEANUP_LIMIT: Ms = Ms(1000);
 
 /// Which way the messages go, and how the server is set up.
 #[derive(Debug, Clone, Copy)]

@@ -74,7 +74,7 @@ pub(crate) fn gives_up_order(rig: &mut Rig) -> Running<'_> {
     Box::pin(async {
         let order = json!({ "payment_ms": 800, "release_ms": 50 });
         call(rig, "order_book", order, &options(false, Some(100))).await;
-        call(rig, "silent", json!({ "ms": 1000 }), &options(false, None)).await;
+        call(rig, "silent", json!({ "ms": 1300 }), &options(false, None)).await;
     })
 }
 

@@ -8,11 +8,13 @@ use midwire::machine::policy::Policy;
 use midwire::model::race::{Reason, Verdict};
 use midwire::model::{CallIdx, Stage};
 use midwire::peer::client::{CallOptions, Outcome, raw};
+use midwire::peer::faults::Fault;
 use midwire::peer::server::ServerOptions;
 use midwire::time::Ms;
 use serde_json::json;
 
-use crate::rig::{Judged, MIDWIRE, Rig};
+use crate::rig::{Judged, MIDWIRE, On, Rig};
+use crate::scenes;
 
 /// Calls `silent`, gives up, and then makes a call that is answered.
 async fn give_up(rig: Rig) -> Judged {
@@ -50,6 +52,18 @@ async fn the_verdict_of_a_race_is_decided_by_what_the_server_told() {
         assert_eq!(streams, expected, "{name}");
         assert!(judged.grave().is_empty(), "{:?}", judged.said());
     }
+}
+
+#[tokio::test]
+async fn an_answer_inside_the_window_is_late_when_the_server_had_told_that_it_saw_the_cancel() {
+    let on = On::Stdio(&[]);
+    let mut rig = Rig::start(on, &[Fault::LateAnswer]).await;
+    scenes::gives_up_silence(&mut rig).await;
+    let judged = rig.end(&Policy::default(), 1).await;
+    let race = judged.model.race(CallIdx(0)).unwrap();
+    assert_eq!((race.verdict, race.reason), (Verdict::LateResponse, Reason::Telemetry));
+    let margin_ns = race.margin_ns.and_then(|margin| u64::try_from(margin).ok()).unwrap();
+    assert!(margin_ns < race.window_ns, "by the time alone, the two would have crossed");
 }
 
 #[tokio::test]
