@@ -34,6 +34,9 @@
 //! 4. `ui` draws the rows that are on the screen, and asks for the bytes of the one message that
 //!    a person has opened. `report` prints the same findings for scripts.
 //!
+//! Beside this path, a server that is prepared for it may tell a tap what it does, on a local socket
+//! (`proxy::telemetry`). Nothing on the path waits for that, and none of it is on the wire.
+//!
 //! # Rooms
 //!
 //! | room | its one purpose | may import |

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::sockets::SocketAt;
 use crate::event::Transport;
 use crate::event::tape::Tape;
 use crate::time::Clock;
@@ -39,30 +40,6 @@ impl Record {
     }
 }
 
-/// Where servers may tell a tap about their own work.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum TelemetryAt {
-    /// Nowhere.
-    #[default]
-    Off,
-    /// At a socket of its own in the run folder.
-    Default,
-    /// At a socket with this path.
-    Path(PathBuf),
-}
-
-impl TelemetryAt {
-    /// Reads what stands after `--telemetry`, if that is there: nothing, or a path.
-    #[must_use]
-    pub fn from_option(option: Option<&Option<PathBuf>>) -> TelemetryAt {
-        match option {
-            None => TelemetryAt::Off,
-            Some(None) => TelemetryAt::Default,
-            Some(Some(path)) => TelemetryAt::Path(path.clone()),
-        }
-    }
-}
-
 /// What a user says about a tap, whatever its transport.
 #[derive(Debug, Clone, Default)]
 pub struct About {
@@ -70,8 +47,8 @@ pub struct About {
     pub record: Record,
     /// A name for lists.
     pub label: Option<String>,
-    /// Where servers may tell about their work.
-    pub telemetry: TelemetryAt,
+    /// Where servers may tell about their work; `None`: nowhere.
+    pub telemetry: Option<SocketAt>,
     /// stdio: the server's command.
     pub command: Vec<String>,
     /// HTTP: where requests go.

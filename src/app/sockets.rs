@@ -1,11 +1,13 @@
 //! Local sockets for this user alone: where a server tells a tap about its work, and where it takes
 //! orders.
 
+use std::convert::Infallible;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use thiserror::Error;
 
@@ -16,6 +18,27 @@ const PATH_LIMIT_BYTES: usize = 104;
 
 /// What the draft of a socket adds to its path.
 const DRAFT: &str = ".new";
+
+/// What the mode of a folder lets others do.
+const OTHERS: u32 = 0o077;
+
+/// Where a socket is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SocketAt {
+    /// In the run folder, under a name of its own.
+    Default,
+    /// At this path.
+    Path(PathBuf),
+}
+
+impl FromStr for SocketAt {
+    type Err = Infallible;
+
+    /// Reads what stands after an option for a socket; nothing: the default.
+    fn from_str(text: &str) -> Result<SocketAt, Infallible> {
+        Ok(if text.is_empty() { SocketAt::Default } else { SocketAt::Path(PathBuf::from(text)) })
+    }
+}
 
 /// Why a socket cannot be had.
 #[derive(Debug, Error)]
@@ -52,6 +75,17 @@ pub struct OwnerSocket {
 }
 
 impl OwnerSocket {
+    /// Listens where it is wanted; `name`: its own name in the run folder.
+    ///
+    /// # Errors
+    /// When that cannot be had.
+    pub fn bind_at(at: &SocketAt, name: &str) -> Result<OwnerSocket, SocketError> {
+        match at {
+            SocketAt::Default => OwnerSocket::bind_named(name),
+            SocketAt::Path(path) => OwnerSocket::bind(path),
+        }
+    }
+
     /// Listens at `path`. What a listener that is gone has left there is replaced.
     ///
     /// # Errors
@@ -82,7 +116,7 @@ impl OwnerSocket {
         let usual = usual.unwrap_or_else(|_| std::env::temp_dir());
         let folders = || DirBuilder::new().recursive(true).mode(0o700).create(&usual);
         match folders().map_err(|source| failed(&usual, source)).and_then(|()| {
-            let is_private = fs::metadata(&usual).is_ok_and(|found| found.permissions().mode() & 0o077 == 0);
+            let is_private = fs::metadata(&usual).is_ok_and(|found| found.permissions().mode() & OTHERS == 0);
             if is_private { OwnerSocket::bind(&usual.join(name)) } else { OwnerSocket::bind_aside(name) }
         }) {
             Err(SocketError::TooLong { .. }) => OwnerSocket::bind_aside(name),

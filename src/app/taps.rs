@@ -10,8 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::session::{About, Session, TelemetryAt};
-use super::sockets::OwnerSocket;
+use super::session::{About, Session};
+use super::sockets::{OwnerSocket, SocketAt};
 use crate::event::Transport;
 use crate::event::tape::Tape;
 use crate::proxy::http::{HttpOptions, HttpTap};
@@ -33,7 +33,7 @@ pub fn run_stdio(options: &stdio::Options, about: About, announce: impl Fn(&str)
         announce(&format!("not recording: {trouble}"));
     }
     session.announce(None);
-    let telling = Telling::start(&telemetry_at, &session, None).unwrap_or_else(|error| {
+    let telling = Telling::start(telemetry_at.as_ref(), &session, None).unwrap_or_else(|error| {
         announce(&format!("the server can tell nothing about its work: {error:#}"));
         None
     });
@@ -64,15 +64,12 @@ struct Telling {
 impl Telling {
     /// `None`: nobody asked for it.
     fn start(
-        at: &TelemetryAt,
+        at: Option<&SocketAt>,
         session: &Session,
         callers: Option<Callers>,
     ) -> anyhow::Result<Option<Telling>> {
-        let mut socket = match at {
-            TelemetryAt::Off => return Ok(None),
-            TelemetryAt::Default => OwnerSocket::bind_named(&format!("{}.telemetry", session.name()))?,
-            TelemetryAt::Path(path) => OwnerSocket::bind(path)?,
-        };
+        let Some(at) = at else { return Ok(None) };
+        let mut socket = OwnerSocket::bind_at(at, &format!("{}.telemetry", session.name()))?;
         let listener = socket.take_listener().context("the socket for telemetry is taken")?;
         let reader = Telemetry::start(listener, session.tape().clone(), callers)?;
         Ok(Some(Telling { _reader: reader, socket }))
@@ -169,7 +166,7 @@ pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningH
         Err(gone) => return Err(gone).context("the tap ended before it listened"),
     };
     session.announce(Some(listening.client_url.clone()));
-    let telling = Telling::start(&telemetry_at, &session, Some(listening.callers));
+    let telling = Telling::start(telemetry_at.as_ref(), &session, Some(listening.callers));
     let (telling, telemetry_trouble) = match telling {
         Ok(telling) => (telling, None),
         Err(error) => (None, Some(format!("{error:#}"))),

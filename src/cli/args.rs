@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::app::sockets::SocketAt;
 use call::{CallArgs, ProbeArgs};
 use check::CheckArgs;
 use steering::{CtlArgs, ServerSteering};
@@ -121,8 +122,9 @@ pub(super) struct TapArgs {
     #[arg(long, value_name = "NAME")]
     pub(super) label: Option<String>,
     /// Let the server tell about its work on a local socket (docs/telemetry.md)
-    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true)]
-    pub(super) telemetry: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true,
+        default_missing_value = "")]
+    pub(super) telemetry: Option<SocketAt>,
 }
 
 #[derive(Debug, Args)]

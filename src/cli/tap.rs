@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use super::args::{HttpArgs, Screen, StdioArgs, TapArgs};
 use super::{CLEAN, say, view};
-use crate::app::session::{About, Record, TelemetryAt};
+use crate::app::session::{About, Record};
 use crate::app::taps::{self, EndSignals};
 use crate::app::viewer::{self, Target};
 use crate::proxy::http::{HttpOptions, Upstream};
@@ -83,7 +83,7 @@ fn about(args: &TapArgs) -> About {
     About {
         record: Record::from_option(args.record.as_deref()),
         label: args.label.clone(),
-        telemetry: TelemetryAt::from_option(args.telemetry.as_ref()),
+        telemetry: args.telemetry.clone(),
         ..About::default()
     }
 }

@@ -5,6 +5,7 @@
 //! when the queue is full, or nobody listens, it is dropped and counted; the count is told as soon as
 //! there is room. A tap that reads nothing for a second is given up, and sought anew.
 
+use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -192,8 +193,13 @@ impl Teller {
 
     fn say(&self, stage: Stage, more: &[(&str, Value)]) {
         let Some((telemetry, request)) = &self.0 else { return };
-        let more: String = more.iter().map(|(name, value)| format!(",\"{name}\":{value}")).collect();
-        telemetry.tell(format!("{{\"stage\":\"{}\",{request}{more}}}", stage.as_str()));
+        let mut line = format!("{{\"stage\":\"{}\",{request}", stage.as_str());
+        for (name, value) in more {
+            // Writing to a string cannot fail.
+            let _ = write!(line, ",\"{name}\":{value}");
+        }
+        line.push('}');
+        telemetry.tell(line);
     }
 }
 

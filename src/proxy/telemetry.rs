@@ -175,19 +175,18 @@ impl Reader {
         while !is_idle {
             is_idle = true;
             tellers.retain_mut(|teller| {
-                let lines = match teller.stream.read(&mut buf) {
-                    Ok(0) => teller.lines.finish().into_iter().collect(),
+                let (lines, is_there) = match teller.stream.read(&mut buf) {
+                    Ok(0) => (teller.lines.finish().into_iter().collect(), false),
                     Ok(len) => {
                         is_idle = false;
-                        let lines = teller.lines.push(buf.get(..len).unwrap_or_default());
-                        lines.iter().for_each(|line| self.line(line));
-                        return true;
+                        (teller.lines.push(buf.get(..len).unwrap_or_default()), true)
                     }
-                    Err(error) if is_for_now(&error) => return true,
-                    Err(_) => Vec::new(),
+                    Err(error) => (Vec::new(), is_for_now(&error)),
                 };
-                lines.iter().for_each(|line| self.line(line));
-                false
+                for line in &lines {
+                    self.line(line);
+                }
+                is_there
             });
         }
         self.tellers = tellers;

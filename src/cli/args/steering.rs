@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::app::sockets::SocketAt;
 use crate::peer::faults::Fault;
 
 /// How the reference server is steered beside the wire.
@@ -12,12 +13,14 @@ pub(in crate::cli) struct ServerSteering {
     /// Do this wrong on purpose; several are separated by commas (`midwire serve --faults` lists them)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(in crate::cli) fault: Vec<Fault>,
-    /// Tell a tap about the work, on its socket; default: the one that $MIDWIRE_TELEMETRY names
-    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true)]
-    pub(in crate::cli) telemetry: Option<Option<PathBuf>>,
+    /// Tell a tap about the work, on its socket; default: the one that `$MIDWIRE_TELEMETRY` names
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true,
+        default_missing_value = "")]
+    pub(in crate::cli) telemetry: Option<SocketAt>,
     /// Take orders on a local socket; default: one in the state folder (`midwire ctl` gives them)
-    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true)]
-    pub(in crate::cli) control: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true,
+        default_missing_value = "")]
+    pub(in crate::cli) control: Option<SocketAt>,
 }
 
 /// What the reference client does wrong.

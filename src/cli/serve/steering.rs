@@ -1,12 +1,12 @@
 //! What steers the reference server beside the wire: faults, the control socket, telemetry.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::bail;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::sockets::OwnerSocket;
+use crate::app::sockets::{OwnerSocket, SocketAt};
 use crate::cli::args::steering::ServerSteering;
 use crate::cli::say;
 use crate::event::telemetry::SOCKET_VARIABLE;
@@ -31,23 +31,19 @@ impl Steering {
         if let Some(fault) = args.fault.iter().find(|fault| fault.side() == Side::Client) {
             bail!("{fault} is a fault of the client; give it to `midwire call`");
         }
-        let telemetry = match &args.telemetry {
-            None => None,
-            Some(Some(socket)) => Some(Telemetry::at(socket)?),
-            Some(None) => match std::env::var_os(SOCKET_VARIABLE) {
-                Some(socket) => Some(Telemetry::at(Path::new(&socket))?),
-                None => {
-                    // A client may start the same command with and without a tap.
-                    say(&format!("nobody to tell about the work: {SOCKET_VARIABLE} is not set"));
-                    None
-                }
-            },
+        let named = || std::env::var_os(SOCKET_VARIABLE).map(PathBuf::from);
+        let (is_asked, socket) = match &args.telemetry {
+            None => (false, None),
+            Some(SocketAt::Path(socket)) => (true, Some(socket.clone())),
+            Some(SocketAt::Default) => (true, named()),
         };
-        let control = match &args.control {
-            None => None,
-            Some(Some(path)) => Some(OwnerSocket::bind(path)?),
-            Some(None) => Some(OwnerSocket::bind_named(&format!("serve-{}.control", std::process::id()))?),
-        };
+        if is_asked && socket.is_none() {
+            // A client may start the same command with and without a tap.
+            say(&format!("nobody to tell about the work: {SOCKET_VARIABLE} is not set"));
+        }
+        let telemetry = socket.map(|socket| Telemetry::at(&socket)).transpose()?;
+        let name = format!("serve-{}.control", std::process::id());
+        let control = args.control.as_ref().map(|at| OwnerSocket::bind_at(at, &name)).transpose()?;
         let faults = Arc::new(Faults::with(args.fault.iter().copied()));
         Ok(Steering { faults, telemetry, control })
     }

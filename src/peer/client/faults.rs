@@ -8,7 +8,6 @@ use http_body_util::Full;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::era::{EraPolicy, EraRule};
 use super::message::Outgoing;
@@ -187,7 +186,7 @@ fn put(fields: &mut HeaderMap, name: &str, value: &'static str) {
 }
 
 fn arguments(params: &Params) -> Option<Value> {
-    params.get("arguments").and_then(|raw: &Box<RawValue>| serde_json::from_str(raw.get()).ok())
+    params.get("arguments").and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
 /// The same parameters with other arguments.

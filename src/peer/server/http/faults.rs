@@ -57,7 +57,7 @@ impl Spoiled {
                 self.is_over = true;
                 break;
             };
-            let data = if is_response(&data) { self.last(data) } else { Some(data) };
+            let data = if is_response(&data) { self.last(&data) } else { Some(data) };
             match data.map(|data| self.with_id(data)) {
                 Some(data) if gathers => gathered.extend(data),
                 Some(data) => return Some(data),
@@ -68,7 +68,7 @@ impl Spoiled {
     }
 
     /// The last event of a stream, or what is left of it.
-    fn last(&self, event: Bytes) -> Option<Bytes> {
+    fn last(&self, event: &Bytes) -> Option<Bytes> {
         if self.faults.is_on(Fault::FinalLost) {
             return None;
         }
