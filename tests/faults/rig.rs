@@ -9,6 +9,7 @@ use std::sync::Arc;
 use midwire::event::{Event, What};
 use midwire::machine::policy::Policy;
 use midwire::model::Model;
+use midwire::peer::client::era::EraPolicy;
 use midwire::peer::client::peer::{Dial, Peer, Setup};
 use midwire::peer::client::{CallOptions, Client};
 use midwire::peer::faults::{Fault, Faults, Side};
@@ -143,7 +144,8 @@ impl Rig {
     pub(crate) async fn peer(&self, options: &CallOptions) -> Peer {
         let (url, faults) = (self.http.as_ref().unwrap().url.clone(), self.faults_of_client.clone());
         let dial: Dial = Arc::new(move || Ok(Client::http(&url)?.with_faults(faults.clone())));
-        Peer::connect("server", dial, Setup::default(), Arc::default(), options).await.unwrap()
+        let setup = Setup { era: patient(), ..Setup::default() };
+        Peer::connect("server", dial, setup, Arc::default(), options).await.unwrap()
     }
 
     /// The process of a tap over HTTP.
@@ -175,6 +177,11 @@ impl Rig {
         }
         Judged::read(&record_in(&self.folder), policy, stretch)
     }
+}
+
+/// How an era is found out on a machine that has other things to do.
+pub(crate) fn patient() -> EraPolicy {
+    EraPolicy { probe_limit: Ms(20_000), initialize_limit: Ms(20_000), ..EraPolicy::default() }
 }
 
 /// Asks a tap to end; one that has been asked already may be gone.

@@ -5,13 +5,12 @@ use std::pin::Pin;
 
 use midwire::machine::reconnect::Filter;
 use midwire::peer::PeerError;
-use midwire::peer::client::era::EraPolicy;
 use midwire::peer::client::listen::{ListenOptions, Listened, listen};
 use midwire::peer::client::{CallOptions, Heard, Outcome, Params, Report, raw};
 use midwire::time::Ms;
 use serde_json::{Value, json};
 
-use crate::rig::Rig;
+use crate::rig::{Rig, patient};
 
 /// A scene that runs.
 pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
@@ -165,7 +164,7 @@ pub(crate) fn rests(rig: &mut Rig) -> Running<'_> {
 /// The client finds out which era the server speaks, and then calls.
 pub(crate) fn finds_era(rig: &mut Rig) -> Running<'_> {
     Box::pin(async {
-        let era = rig.client.settle(&EraPolicy::default(), &options(false, None)).await.unwrap();
+        let era = rig.client.settle(&patient(), &options(false, None)).await.unwrap();
         if era.settled.is_some() {
             call(rig, "echo", json!({ "text": "hello" }), &options(false, None)).await;
         }

@@ -36,7 +36,7 @@ const PARAM_PREFIX: &str = "mcp-param-";
 const NEVER: Ms = Ms(31_536_000_000);
 
 /// How often a client without patience asks again.
-const IMPATIENT: u32 = 8;
+const IMPATIENT: u32 = 24;
 
 /// Between two attempts of a client without patience.
 pub(super) const PAUSE: Ms = Ms(50);
