@@ -26,11 +26,8 @@ impl Server {
         while url.is_empty() {
             let mut line = String::new();
             assert!(said.read_line(&mut line).unwrap() > 0, "the server ended");
-            url = line
-                .split_whitespace()
-                .find(|word| word.starts_with("http://"))
-                .unwrap_or_default()
-                .to_owned();
+            let found = line.split_whitespace().find(|word| word.starts_with("http://"));
+            found.unwrap_or_default().clone_into(&mut url);
         }
         // Whatever it says later must not stop it.
         std::thread::spawn(move || said.read_to_end(&mut Vec::new()));
@@ -293,8 +290,8 @@ fn over_tls(folder: &std::path::Path) -> (String, String) {
             }
             let result = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}"#;
             let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
-            let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            let start = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+            let answer = format!("{start}Content-Length: {}\r\n\r\n{body}", body.len());
             let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
             stream.conn.send_close_notify();
             let _ = stream.conn.write_tls(&mut stream.sock);

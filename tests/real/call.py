@@ -167,7 +167,7 @@ async def seen(case: Case, way: Way, is_through: bool) -> None:
     assert status == 0 and told["progress"] == 5 and told["rejected"] == 0, told
     status, told = await call(*case.server.count(100, 100, "c"), "--progress", "--cancel-after", "650")
     assert status == 1 and told["detail"] == "cancelled by the user", told
-    assert 600 <= told["requests"][-1]["elapsed_ms"] < 3000, told
+    assert 400 <= told["requests"][-1]["elapsed_ms"] < 3000, told
     status, told = await call(*case.server.count(100, 100, "t"), "--timeout", "300", "--max", "700", "--progress")
     assert status == 1 and told["detail"] == "maximum timeout", told
     if case.server.name != "everything" and case.server.transport != "stdio":
@@ -202,7 +202,7 @@ async def judged(case: Case, midwire: Path, scratch: Path) -> None:
 async def run(case: Case, midwire: Path, peers: Path, scratch: Path) -> None:
     for is_through in (False, True):
         async with way(case, midwire, peers, scratch, is_through) as joined:
-            with anyio.fail_after(120):
+            with anyio.fail_after(300):
                 await seen(case, joined, is_through)
     await judged(case, midwire, scratch)
 

@@ -366,5 +366,6 @@ async fn connections_are_used_again() {
             assert!(matches!(report.outcome, Outcome::Complete(_)), "{report:?}");
         }
     };
-    tokio::time::timeout(LIMIT.into(), async { tokio::join!(served, asked) }).await.unwrap();
+    let both = Box::pin(async { tokio::join!(served, asked) });
+    tokio::time::timeout(LIMIT.into(), both).await.unwrap();
 }
