@@ -1,5 +1,5 @@
 //! The ledger of the reference server in real processes: killed, restarted, and two at once.
-#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside the test functions")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests stand outside the test functions")]
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! Streams, their readers and writers, and what is kept for a client that comes back.
+
 use super::*;
 use crate::time::TimerClock;
 
