@@ -139,10 +139,10 @@ fn a_thousand_slow_clients_keep_nobody_from_being_served_and_leave_nothing_behin
         let sent = match k % 50 {
             // A flood that nobody reads, half of a head, half of a body, a call that never ends, and
             // changes that nobody reads.
-            0 => &flood,
-            1..13 => &whole[..40],
-            13..25 => &whole[..whole.len() - 20],
-            25..37 => &whole,
+            0 => flood.as_str(),
+            1..13 => whole.get(..40).unwrap(),
+            13..25 => whole.get(..whole.len() - 20).unwrap(),
+            25..37 => whole.as_str(),
             _ => &listen(),
         };
         stream.write_all(sent.as_bytes()).unwrap();
