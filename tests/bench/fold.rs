@@ -55,7 +55,7 @@ fn batch(first: u64) -> Vec<Event> {
 /// Nanoseconds an event, without and with rules.
 fn run(model: &mut Model, mut judge: Option<&mut Judge>) -> u128 {
     let mut spent = std::time::Duration::ZERO;
-    for first in (1..=CALLS).step_by(BATCH as usize) {
+    for first in (1..=CALLS).step_by(usize::try_from(BATCH).unwrap()) {
         let events = batch(first);
         let start = std::time::Instant::now();
         for event in &events {

@@ -55,6 +55,9 @@ fn endpoint_first() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
 struct Session {
     stream_path: String,
     endpoint: String,
+    /// Its client has found the endpoint. An `initialize` that is posted to the stream's own path after
+    /// that is of another client, which does not know yet what kind of server it has met.
+    is_begun: bool,
 }
 
 /// Messages are posted to the path of the stream, though the endpoint is another one.
@@ -65,7 +68,8 @@ fn posted_elsewhere() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
         let target = exchange.head().map_or("", |head| head.path.as_str());
         match case.what() {
             Sight::Endpoint { path: endpoint } => {
-                let session = Session { stream_path: path(target).to_owned(), endpoint: endpoint.clone() };
+                let (stream_path, endpoint) = (path(target).to_owned(), endpoint.clone());
+                let session = Session { stream_path, endpoint, is_begun: false };
                 open.insert(stream, session);
             }
             Sight::ExchangeEnd => {
@@ -73,10 +77,15 @@ fn posted_elsewhere() -> impl FnMut(&Case<'_>, &mut Out<'_>) + Send {
             }
             _ if exchange.method() == "POST" && exchange.era().is_none() => {
                 // With one session there is no doubt whose message it is.
-                let Some(session) = open.values().next().filter(|_| open.len() == 1) else { return };
-                let is_wrong =
-                    path(target) == session.stream_path && path(&session.endpoint) != session.stream_path;
-                if is_wrong {
+                if open.len() != 1 {
+                    return;
+                }
+                let Some(session) = open.values_mut().next() else { return };
+                if path(target) == path(&session.endpoint) {
+                    session.is_begun = true;
+                } else if path(target) == session.stream_path
+                    && !(session.is_begun && super::is_initialize(case))
+                {
                     let (to, endpoint) = (short(target), short(&session.endpoint));
                     let draft = super::calls(case)
                         .iter()
