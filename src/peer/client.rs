@@ -4,7 +4,7 @@
 //! shape of the era; `follow` is the life of one call, the same on both transports; `stdio` and
 //! `http` carry messages, and know the signal by which their transport is told that a call was
 //! given up; `desk` hands what arrives to the call that it belongs to. Everything that goes out
-//! passes [`Client::send`] or the `Signal` of `follow`.
+//! passes `Client::send` or the `Signal` of `follow`.
 
 pub mod answers;
 pub mod cache;

@@ -132,7 +132,7 @@ fn more_tellers_than_agreed_are_turned_away_and_the_others_go_on() {
 fn a_teller_that_never_pauses_does_not_hold_up_the_end() {
     let setup = Setup::new(None);
     let mut teller = setup.teller();
-    let flood = thread::spawn(move || while teller.write_all(&[b'x'; 1 << 16]).is_ok() {});
+    let flood = thread::spawn(move || while teller.write_all(&[b'x'; 1 << 12]).is_ok() {});
     let (ended, waits) = std::sync::mpsc::channel();
     let watch = thread::spawn(move || ended.send(setup.end().len()).unwrap());
     waits.recv_timeout(LIMIT).unwrap();
