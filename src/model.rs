@@ -50,7 +50,7 @@ pub use content::{Content, Message};
 pub use flow::{Flow, FlowIdx};
 pub use handshake::{Handshake, Speaks};
 pub use http::Exchange;
-pub use listed::{Definition, ListKind, Listed, Viewer, Walk};
+pub use listed::{Definition, Listed, Viewer, Walk};
 pub use overview::{Capture, Counts, Overview};
 pub use race::{Lateness, Race, Reason, Signal, Verdict};
 pub use rounds::Round;

@@ -5,6 +5,7 @@ pub mod annotations;
 pub mod codes;
 pub mod era;
 pub mod headers;
+pub mod lists;
 pub mod logging;
 pub mod meta;
 pub mod methods;

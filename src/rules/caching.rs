@@ -4,12 +4,12 @@ mod fetches;
 mod shared;
 mod stale;
 
-use crate::model::ListKind;
 use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
 use crate::rules::listing::{listed, say};
+use crate::spec::lists::ListKind;
 use crate::wire::json::{Kind, Value};
 
 /// Methods whose whole results say how long they hold.

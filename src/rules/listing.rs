@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::Severity;
 use super::case::{Case, short};
 use super::findings::Out;
-use crate::model::{ListKind, Listed};
+use crate::model::Listed;
+use crate::spec::lists::ListKind;
 use crate::wire::json::Value;
 
 /// Faults named in one sentence; more are counted.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::event::Transport;
-use crate::model::{CallIdx, ListKind, Model, Name, ScopeIdx, Sight};
+use crate::model::{CallIdx, Model, Name, ScopeIdx, Sight};
 use crate::rules::Severity;
 use crate::rules::book::{Book, Look, On, SightKind};
 use crate::rules::case::{Case, short};
@@ -14,6 +14,7 @@ use crate::spec::codes::{
     HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY,
     UNSUPPORTED_PROTOCOL_VERSION,
 };
+use crate::spec::lists::ListKind;
 use crate::time::Mono;
 use crate::wire::json::Value;
 use crate::wire::jsonrpc::Kind;

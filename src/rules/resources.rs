@@ -2,7 +2,6 @@
 
 mod template;
 
-use crate::model::ListKind;
 use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, short};
@@ -12,6 +11,7 @@ use crate::spec::codes::{
     HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY,
     RESOURCE_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION,
 };
+use crate::spec::lists::ListKind;
 use crate::wire::json::Value;
 
 /// Answers whose items or blocks may be annotated, other than tools, whose annotations are others.

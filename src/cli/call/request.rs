@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::cli::args::call::CallArgs;
-use crate::peer::client::lists::ListKind;
 use crate::peer::client::{Params, raw};
+use crate::spec::lists::ListKind;
 use crate::spec::methods;
 
 /// What is asked for.

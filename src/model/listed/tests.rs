@@ -3,6 +3,7 @@
 use super::*;
 use crate::event::Dir::{C2s, S2c};
 use crate::model::script::{MODERN, Script};
+use crate::spec::lists::ListKind;
 
 /// One request for a page and its answer: cursor asked for, names told, next cursor.
 type Step = (Option<&'static str>, &'static [&'static str], Option<&'static str>);

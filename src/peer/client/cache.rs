@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::lists::{Hints, List, ListKind};
+use super::lists::{Hints, List};
+use crate::spec::lists::ListKind;
 use crate::time::Ms;
 
 /// Where something was read, and by whom.

@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::lists::ListKind;
 use super::peer::Peer;
 use super::{CallOptions, Client, Heard, Notice, Outcome, Params, PeerError, Reason, raw};
 use crate::machine::reconnect::{Filter, Loss, Read, Step, plan};
+use crate::spec::lists::ListKind;
 use crate::spec::methods;
 use crate::time::{Ms, TimerClock};
 use crate::wire::jsonrpc;

@@ -6,57 +6,13 @@ use serde_json::value::RawValue;
 
 use super::{CallOptions, Client, Outcome, Params, PeerError, Report, mirror, next_cursor};
 use crate::spec::codes;
+use crate::spec::lists::ListKind;
 use crate::spec::transport::Transport;
 use crate::time::Ms;
 use crate::wire::jsonrpc;
 
 /// Pages of one walk that are read. ours: a server that has more of them goes in a circle.
 const PAGE_LIMIT: usize = 1000;
-
-/// What can be listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ListKind {
-    /// `tools/list`.
-    Tools,
-    /// `prompts/list`.
-    Prompts,
-    /// `resources/list`.
-    Resources,
-    /// `resources/templates/list`.
-    Templates,
-}
-
-impl ListKind {
-    /// The method that asks for a page.
-    #[must_use]
-    pub fn method(self) -> &'static str {
-        match self {
-            ListKind::Tools => "tools/list",
-            ListKind::Prompts => "prompts/list",
-            ListKind::Resources => "resources/list",
-            ListKind::Templates => "resources/templates/list",
-        }
-    }
-
-    /// The member that holds the items.
-    fn member(self) -> &'static str {
-        match self {
-            ListKind::Tools => "tools",
-            ListKind::Prompts => "prompts",
-            ListKind::Resources => "resources",
-            ListKind::Templates => "resourceTemplates",
-        }
-    }
-
-    /// The member of an item that names it for good.
-    fn key(self) -> &'static str {
-        match self {
-            ListKind::Tools | ListKind::Prompts => "name",
-            ListKind::Resources => "uri",
-            ListKind::Templates => "uriTemplate",
-        }
-    }
-}
 
 /// How long and for whom something that was read stays good. What an older server says nothing of is
 /// stale at once, and private.

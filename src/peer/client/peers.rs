@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::lists::{Hints, ListKind};
+use super::lists::Hints;
 use super::peer::{Conversation, During, Peer};
 use super::{CallOptions, Params, PeerError, raw};
+use crate::spec::lists::ListKind;
 use crate::spec::methods;
 
 /// What is done where two servers have a tool of one name.

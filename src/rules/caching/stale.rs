@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::event::Transport;
-use crate::model::{ListKind, ScopeIdx};
+use crate::model::ScopeIdx;
 use crate::rules::book::{Book, Look, On};
 use crate::rules::case::Case;
 use crate::rules::findings::Out;
+use crate::spec::lists::ListKind;
 use crate::time::{Mono, Span};
 use crate::wire::jsonrpc::Kind;
 

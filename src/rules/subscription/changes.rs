@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::model::{CallIdx, ListKind, Subscription, Viewer};
+use crate::model::{CallIdx, Subscription, Viewer};
 use crate::rules::Blame;
 use crate::rules::book::{Book, Look, On};
 use crate::rules::case::Case;
 use crate::rules::findings::Out;
+use crate::spec::lists::ListKind;
 use crate::time::Mono;
 
 /// How long the announcement may lag behind the changed list. ours. In nanoseconds.

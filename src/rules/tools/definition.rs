@@ -1,12 +1,12 @@
 //! Each tool by itself: members, name, schemas (TOOL-01, 02, 15, 16).
 
-use crate::model::ListKind;
 use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
 use crate::rules::listing::{items, say, string_fault};
 use crate::rules::schema::{self, Kept, SchemaFault};
+use crate::spec::lists::ListKind;
 use crate::wire::json::Value;
 
 /// Characters of a tool name, at most.

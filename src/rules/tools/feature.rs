@@ -1,7 +1,6 @@
 //! Features: used as defined, and declared when served (TOOL-17..19).
 
 use crate::event::Transport;
-use crate::model::ListKind;
 use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::Case;
@@ -9,6 +8,7 @@ use crate::rules::findings::Out;
 use crate::rules::schema::{Kept, Schema};
 use crate::spec::codes::METHOD_NOT_FOUND;
 use crate::spec::era::Era;
+use crate::spec::lists::ListKind;
 
 const SERVED: &[On] = &[
     On::ResultOf("tools/list"),

@@ -1,13 +1,13 @@
 //! Arguments that are mirrored into HTTP headers: `x-mcp-header` (TOOL-12, 13).
 
 use crate::event::Transport;
-use crate::model::ListKind;
 use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
 use crate::rules::listing::{items, say};
 use crate::spec::annotations::Annotations;
+use crate::spec::lists::ListKind;
 
 /// Words of a name that tell of a secret.
 const SECRETS: [&str; 10] = [

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::model::{CallIdx, ListKind, Viewer, Walk};
+use crate::model::{CallIdx, Viewer, Walk};
 use crate::rules::book::{Book, Look, On};
 use crate::rules::case::{Case, short};
 use crate::rules::findings::Out;
 use crate::rules::listing::listed;
+use crate::spec::lists::ListKind;
 use crate::time::{Mono, Span};
 use crate::wire::json::Value;
 

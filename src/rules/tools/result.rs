@@ -1,6 +1,6 @@
 //! What a tool gives back: content blocks and structured content (TOOL-06..11, 14).
 
-use crate::model::{Definition, ListKind};
+use crate::model::Definition;
 use crate::rules::Severity;
 use crate::rules::book::{Book, On};
 use crate::rules::case::{Case, short};
@@ -8,6 +8,7 @@ use crate::rules::findings::Out;
 use crate::rules::listing::{base64_fault, is_complete, listed, say, string_fault};
 use crate::rules::schema::{Kept, Schema};
 use crate::spec::era::Era;
+use crate::spec::lists::ListKind;
 use crate::wire::json::Value;
 
 const CALL: &[On] = &[On::ResultOf("tools/call")];
