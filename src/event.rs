@@ -112,8 +112,11 @@ pub enum What {
         target: String,
         /// Who asked: `viewer`, `ctl`, `recipe`, `option`.
         by: String,
-        /// Anything more that explains it.
+        /// Anything more that explains it: the rule, its seed.
         cause: Option<String>,
+        /// What was sent in place of, or beside, what was read: exact bytes, in the direction of
+        /// the event.
+        sent: Option<Bytes>,
     },
     /// Told by a peer that volunteers it: one JSON object.
     Telemetry(String),

@@ -47,11 +47,12 @@
 //! | [`event`] | what happened, and the tape that orders it | time wire spec |
 //! | [`machine`] | what a *correct participant* does | time spec |
 //! | [`filter`] | one language to pick events and calls | time spec event |
+//! | [`command`] | what a person tells a tap to do to the traffic | time wire spec event machine filter |
 //! | [`model`] | what an *observer can know* | time wire spec event machine filter |
 //! | [`rules`] | model → findings | time wire spec event machine model |
 //! | [`report`] | findings and timelines as text and JSON | time spec event model rules filter |
 //! | [`trace`] | the recording: write, read, follow, list | time wire spec event |
-//! | [`proxy`] | the man in the middle | time wire spec event machine filter |
+//! | [`proxy`] | the man in the middle | time wire spec event machine filter command |
 //! | [`peer`] | reference server and client | time wire spec event machine |
 //! | [`config`] | settings, key map, theme files | – |
 //! | [`ui`] | screens | config and all pure rooms |
@@ -71,6 +72,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod command;
 pub mod config;
 pub mod event;
 pub mod filter;

@@ -16,6 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("event", &["time", "wire", "spec"]),
     ("machine", &["time", "spec"]),
     ("filter", &["time", "spec", "event"]),
+    ("command", &["time", "wire", "spec", "event", "machine", "filter"]),
     ("model", &["time", "wire", "spec", "event", "machine", "filter"]),
     ("rules", &["time", "wire", "spec", "event", "machine", "model"]),
     ("lesson", &["time", "spec", "event", "machine", "model", "rules", "filter"]),
@@ -23,14 +24,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("report", &["time", "spec", "event", "model", "rules", "filter"]),
     ("interop", &["time", "wire", "spec", "event", "model", "rules", "filter", "trace"]),
     ("trace", &["time", "wire", "spec", "event"]),
-    ("proxy", &["time", "wire", "spec", "event", "machine", "filter"]),
+    ("proxy", &["time", "wire", "spec", "event", "machine", "filter", "command"]),
     ("peer", &["time", "wire", "spec", "event", "machine"]),
     ("config", &[]),
     (
         "ui",
         &[
-            "config", "time", "wire", "spec", "event", "machine", "model", "rules", "filter", "lesson",
-            "report",
+            "config", "time", "wire", "spec", "event", "machine", "model", "rules", "filter", "command",
+            "lesson", "report",
         ],
     ),
 ];

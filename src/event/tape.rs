@@ -286,6 +286,7 @@ fn body_len(what: &What) -> usize {
     match what {
         What::Bytes { bytes, .. } | What::SseChunk(bytes) | What::Body(bytes) => bytes.len(),
         What::Request(head) => head.body.as_ref().map_or(0, Bytes::len),
+        What::Inject { sent, .. } => sent.as_ref().map_or(0, Bytes::len),
         What::Telemetry(text) => text.len(),
         _ => 0,
     }
@@ -295,6 +296,7 @@ fn give_up_body(what: &mut What) {
     match what {
         What::Bytes { bytes, .. } | What::SseChunk(bytes) | What::Body(bytes) => *bytes = Bytes::new(),
         What::Request(head) => head.body = None,
+        What::Inject { sent, .. } => *sent = None,
         What::Telemetry(text) => text.clear(),
         _ => {}
     }

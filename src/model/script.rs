@@ -211,6 +211,7 @@ fn any_event() -> impl Strategy<Value = (u64, Dir, Option<u64>, What)> {
                     target: "1".to_owned(),
                     by: "ctl".to_owned(),
                     cause: None,
+                    sent: None,
                 },
             };
             (ms, dir, stream, what)

@@ -381,6 +381,7 @@ impl Trace {
                     target: target.to_owned(),
                     by: "viewer".to_owned(),
                     cause: None,
+                    sent: None,
                 }
             }
             "telemetry" => What::Telemetry(rest.to_owned()),

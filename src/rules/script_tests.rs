@@ -136,7 +136,13 @@ fn what_follows_from_an_injection_is_nobodys_fault() {
         1,
         Dir::Tap,
         None,
-        What::Inject { what: "kill".into(), target: "server".into(), by: "viewer".into(), cause: None },
+        What::Inject {
+            what: "kill".into(),
+            target: "server".into(),
+            by: "viewer".into(),
+            cause: None,
+            sent: None,
+        },
     );
     script.server_closed(2, None);
     assert_eq!(judge(&script), []);

@@ -162,6 +162,7 @@ impl Members<'_> {
                 target: texts.target.unwrap_or_default(),
                 by: texts.by.unwrap_or_default(),
                 cause: texts.cause,
+                sent: self.raw,
             },
             Some("telemetry") => What::Telemetry(texts.data.unwrap_or_default()),
             Some("gap") => {

@@ -83,13 +83,16 @@ impl Line<'_> {
                 self.text("why", why);
             }
             What::Queue(queue) => self.queue(queue),
-            What::Inject { what, target, by, cause } => {
+            What::Inject { what, target, by, cause, sent } => {
                 self.event("inject");
                 self.text("what", what);
                 self.text("target", target);
                 self.text("by", by);
                 if let Some(cause) = cause {
                     self.text("cause", cause);
+                }
+                if let Some(sent) = sent {
+                    self.bytes("raw", sent);
                 }
             }
             What::Telemetry(json) => self.telemetry(json),

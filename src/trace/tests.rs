@@ -82,12 +82,15 @@ fn told() -> impl Strategy<Value = What> {
         (any::<u32>(), vec(text(), 0..3)).prop_map(|(pid, command)| What::Spawn { pid, command }),
         (text(), text()).prop_map(|(signal, why)| What::Signal { signal, why }),
         queue(),
-        (text(), text(), text(), of(text())).prop_map(|(what, target, by, cause)| What::Inject {
-            what,
-            target,
-            by,
-            cause
-        }),
+        (text(), text(), text(), of(text()), of(vec(any::<u8>(), 0..20))).prop_map(
+            |(what, target, by, cause, sent)| What::Inject {
+                what,
+                target,
+                by,
+                cause,
+                sent: sent.map(Bytes::from)
+            }
+        ),
         prop_oneof![text(), Just(r#"{"a":[1,{"b":null}]}"#.to_owned()), Just("{\n}".to_owned())]
             .prop_map(What::Telemetry),
         (any::<u64>(), any::<u64>(), text()).prop_map(|(lost, bytes, why)| What::Gap { lost, bytes, why }),

@@ -84,7 +84,12 @@ impl Place {
                 }
                 Inject(ms) => {
                     let (what, target, by) = ("cancel".to_owned(), "1".to_owned(), "ctl".to_owned());
-                    script.push(ms, Dir::Tap, stream, What::Inject { what, target, by, cause: None })
+                    script.push(
+                        ms,
+                        Dir::Tap,
+                        stream,
+                        What::Inject { what, target, by, cause: None, sent: None },
+                    )
                 }
                 ServerEnd(ms) => script.server_closed(ms, stream),
                 End(ms) => script.end(ms),

@@ -94,6 +94,7 @@ impl OwnAnswer {
                 target: format!("exchange {stream}"),
                 by: "midwire".to_owned(),
                 cause: Some(self.text.trim_end().to_owned()),
+                sent: None,
             },
         );
         push(Dir::S2c, What::ResponseHead { status: self.status, headers: Headers(self.fields()) });

@@ -112,6 +112,7 @@ impl Policy {
                 target: "Host and Origin of every request".to_owned(),
                 by: "midwire".to_owned(),
                 cause: Some(format!("the server is addressed as {}", self.server_authority)),
+                sent: None,
             };
             tape.push_http(Dir::Tap, None, None, what);
         }
@@ -191,5 +192,6 @@ pub(super) fn rewrite_event(target: &str, rewrite: &Rewrite) -> What {
         target: target.to_owned(),
         by: "midwire".to_owned(),
         cause: Some(format!("{} became {}", rewrite.from, rewrite.to)),
+        sent: None,
     }
 }

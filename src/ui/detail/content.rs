@@ -84,7 +84,7 @@ fn facts(what: &What) -> Vec<(&'static str, String)> {
             ("refused", queue.refused.to_string()),
             ("held back", format!("{} ms", queue.blocked_ms)),
         ],
-        What::Inject { what, target, by, cause } => {
+        What::Inject { what, target, by, cause, .. } => {
             let mut facts = vec![("done", what.clone()), ("to", target.clone()), ("asked by", by.clone())];
             facts.extend(cause.clone().map(|cause| ("why", cause)));
             facts
