@@ -54,16 +54,6 @@ pub enum Command {
         /// HTTP, to the client: on the stream of this exchange; `None`: the newest open one.
         stream: Option<u64>,
     },
-    /// The cancel and the answer of a call are put in an order. The rule is armed and meets the next
-    /// calls that the filter picks.
-    Race {
-        /// Which calls.
-        on: Filter,
-        /// Which of the two comes first.
-        order: RaceOrder,
-        /// How many calls.
-        times: Times,
-    },
     /// Held messages pass, as they are.
     Release {
         /// Which.
