@@ -28,6 +28,7 @@ mod fold;
 mod group;
 pub mod handshake;
 mod http;
+mod inject;
 pub mod listed;
 mod message;
 mod names;
@@ -130,6 +131,7 @@ pub struct Model {
     http: http::Http,
     flows: Vec<Flow>,
     overview: Overview,
+    injections: inject::Injections,
     seen: Vec<Seen>,
     messages: Vec<Message>,
     tasks: tasks::Tasks,
@@ -170,6 +172,7 @@ impl Model {
             http: http::Http::default(),
             flows: Vec::new(),
             overview: Overview::default(),
+            injections: inject::Injections::default(),
             seen: Vec::new(),
             messages: Vec::new(),
             tasks: tasks::Tasks::default(),

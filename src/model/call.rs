@@ -149,6 +149,8 @@ pub enum MarkKind {
     Lost,
     /// A JSON-RPC error or a refusing HTTP status.
     Error,
+    /// midwire did something to it.
+    Injected,
 }
 
 /// Progress of one call. Progress is read by the token that the request asked for.

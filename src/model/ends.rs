@@ -147,6 +147,7 @@ impl Model {
             source: last.map_or_else(super::Source::default, |row| row.source),
             era: None,
             is_replay: false,
+            is_ours: false,
         }
     }
 

@@ -32,6 +32,8 @@ pub(super) struct At {
     pub era: Option<Era>,
     /// It came on a stream that took up an earlier one by event id, so it may be told twice.
     pub is_replay: bool,
+    /// midwire sent it.
+    pub is_ours: bool,
 }
 
 impl At {
@@ -50,6 +52,7 @@ impl At {
             source: Source { first: idx, last: idx, ..Source::default() },
             era: None,
             is_replay: false,
+            is_ours: false,
         }
     }
 
@@ -121,14 +124,7 @@ impl Model {
                 self.flow_queue(at, Whose::Tap, *reading, row);
                 row
             }
-            What::Inject { what, target, .. } => {
-                // A rewritten address changes no call; everything else does.
-                if what != "rewrite" {
-                    self.inject(event);
-                }
-                let detail = self.names.detail(&format!("{what} {target}"));
-                self.push_row(at, RowKind::Inject, None, detail, None)
-            }
+            What::Inject { what, target, sent, .. } => self.inject(event, at, (what, target), sent.as_ref()),
             What::Gap { lost, bytes, why } => {
                 self.overview.is_full = false;
                 self.overview.counts.gaps += 1;
@@ -147,19 +143,6 @@ impl Model {
             }
             _ => self.push_row(at, RowKind::Note, None, None, None),
         };
-    }
-
-    /// What midwire did to an exchange, or to a process, is nobody's fault.
-    fn inject(&mut self, event: &Event) {
-        let touched: Vec<CallIdx> = match event.stream {
-            Some(stream) => self.http.calls_of(stream).to_vec(),
-            None => self.stdio.scope.map_or_else(Vec::new, |scope| self.open_calls(scope)),
-        };
-        for idx in touched {
-            if let Some(call) = self.calls.get_mut(idx.0 as usize) {
-                call.is_injected = true;
-            }
-        }
     }
 
     fn scope_of_event(&self, event: &Event) -> ScopeIdx {
@@ -196,6 +179,7 @@ impl Model {
             call,
             era: self.era.or(at.era),
             source: at.source,
+            is_ours: at.is_ours,
         });
         idx
     }

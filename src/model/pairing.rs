@@ -130,7 +130,7 @@ impl Model {
             race: None,
             told: None,
             after: After::default(),
-            is_injected: false,
+            is_injected: self.is_felt_by_all(),
             is_resumable: false,
             retry_of: None,
             round_of: None,

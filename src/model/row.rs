@@ -116,4 +116,6 @@ pub struct Row {
     pub era: Option<Era>,
     /// Where its bytes stand.
     pub source: Source,
+    /// midwire sent it, in the place of the side that it seems to come from.
+    pub is_ours: bool,
 }

@@ -105,6 +105,7 @@ fn payload(what: &What) -> Option<&Bytes> {
     match what {
         What::Bytes { bytes, .. } | What::SseChunk(bytes) | What::Body(bytes) => Some(bytes),
         What::Request(head) => head.body.as_ref(),
+        What::Inject { sent, .. } => sent.as_ref(),
         _ => None,
     }
 }

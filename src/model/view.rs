@@ -55,6 +55,7 @@ impl Fields for RowView<'_> {
     fn is(&self, word: Is) -> bool {
         match word {
             Is::Invalid => self.row.kind == RowKind::Invalid,
+            Is::Injected if self.row.is_ours || self.row.kind == RowKind::Inject => true,
             other => self.call().is_some_and(|call| call.is(other)),
         }
     }

@@ -79,6 +79,8 @@ pub(super) struct LaneGlyphs {
     pub notification: char,
     /// A subscription was acknowledged.
     pub acknowledged: char,
+    /// midwire did something.
+    pub injected: char,
     /// The result.
     pub result: char,
     /// Still open.
@@ -120,6 +122,7 @@ pub(super) const UNICODE: Glyphs = Glyphs {
         progress: '•',
         notification: '▪',
         acknowledged: '◆',
+        injected: '‡',
         result: '┫',
         open: '▸',
         unknown: '?',
@@ -159,6 +162,7 @@ pub(super) const ASCII: Glyphs = Glyphs {
         progress: 'p',
         notification: 'n',
         acknowledged: 'a',
+        injected: 'M',
         result: ']',
         open: '>',
         unknown: '?',

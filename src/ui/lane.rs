@@ -166,6 +166,7 @@ fn draw_mark(kind: MarkKind, glyphs: &Glyphs) -> Cell {
         MarkKind::Disconnect => (glyphs.outcome.disconnect, Role::Cancelled),
         MarkKind::Lost => (glyphs.outcome.lost, Role::Error),
         MarkKind::Error => (glyphs.outcome.error, Role::Error),
+        MarkKind::Injected => (glyphs.lane.injected, Role::Midwire),
     }
 }
 
@@ -217,6 +218,7 @@ pub(super) fn legend(glyphs: &Glyphs) -> Vec<(Cell, &'static str)> {
         (MarkKind::Disconnect, "client left"),
         (MarkKind::Lost, "stream or process ended"),
         (MarkKind::Late, "came after the client had given up"),
+        (MarkKind::Injected, "midwire did something to it"),
     ];
     let marks = marks.into_iter().map(|(kind, word)| (draw_mark(kind, glyphs), word));
     marks.chain(line).collect()

@@ -38,6 +38,7 @@ pub(super) fn kind(kind: RowKind) -> &'static str {
 #[must_use]
 pub(super) fn kind_role(row: &Row) -> Role {
     match row.kind {
+        _ if row.is_ours => Role::Midwire,
         RowKind::Request | RowKind::HttpRequest => Role::Client,
         RowKind::Result => Role::Ok,
         RowKind::Error | RowKind::Invalid | RowKind::Gap => Role::Error,
