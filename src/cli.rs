@@ -11,6 +11,7 @@ mod ctl;
 mod ls;
 mod probe;
 mod rules;
+mod selftest;
 mod serve;
 mod tap;
 mod view;
@@ -74,6 +75,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
         Command::Call(args) => call::call(&args),
         Command::Ctl(args) => ctl::ctl(&args),
         Command::Probe(args) => probe::probe(&args),
+        Command::Selftest(args) => selftest::selftest(&args),
     }
 }
 

@@ -87,7 +87,9 @@ fn moved(words: &[String], url: &str) -> Vec<String> {
 fn the_readme_has_commands_for_each_use() {
     let first: Vec<String> =
         commands().iter().map(|words| words.first().cloned().unwrap_or_default()).collect();
-    for name in ["demo", "stdio", "http", "ls", "open", "check", "rules", "serve", "call", "probe"] {
+    for name in
+        ["demo", "stdio", "http", "ls", "open", "check", "rules", "serve", "call", "probe", "selftest"]
+    {
         assert!(first.iter().any(|word| word == name), "no {name} in {first:?}");
     }
 }
@@ -99,7 +101,7 @@ fn commands_that_end_by_themselves_end_well() {
     let server = Started::new(&serve, state.path());
     for words in commands() {
         let name = words.first().map_or("", String::as_str);
-        if !matches!(name, "ls" | "check" | "rules" | "call" | "probe") {
+        if !matches!(name, "ls" | "check" | "rules" | "call" | "probe" | "selftest") {
             continue;
         }
         let words: Vec<String> = moved(&words, &server.url).iter().flat_map(|word| expanded(word)).collect();

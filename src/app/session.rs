@@ -82,11 +82,7 @@ impl Session {
         let mut run = Run {
             session: header.session.clone(),
             pid: std::process::id(),
-            transport: match transport {
-                Transport::Stdio => "stdio",
-                Transport::Http => "http",
-            }
-            .to_owned(),
+            transport: transport.as_str().to_owned(),
             started: clock.started_wall(),
             label: header.label.clone(),
             command: header.command.clone(),

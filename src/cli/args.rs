@@ -2,6 +2,7 @@
 
 pub(super) mod call;
 pub(super) mod check;
+pub(super) mod selftest;
 pub(super) mod steering;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::app::sockets::SocketAt;
 use call::{CallArgs, ProbeArgs};
 use check::CheckArgs;
+use selftest::SelftestArgs;
 use steering::{CtlArgs, ServerSteering};
 
 /// Sits between an MCP client and an MCP server and shows what really passes.
@@ -61,6 +63,8 @@ pub(super) enum Command {
     Ctl(CtlArgs),
     /// Look at any server from outside: its era, and the points of its transport
     Probe(ProbeArgs),
+    /// Play twelve statements about reliability through real taps, and judge them by what was recorded
+    Selftest(SelftestArgs),
 }
 
 /// How the screen looks.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::call::CallState;
 use super::{Call, Model, Name, Row, RowKind, Verdict};
-use crate::event::{Dir, Transport};
+use crate::event::Dir;
 use crate::filter::{Field, Fields, Is, Value, contains_ignoring_case};
 
 /// A row, in its model.
@@ -41,7 +41,7 @@ impl Fields for RowView<'_> {
             Field::Dir => word(dir(row.dir)),
             Field::Kind => word(kind(row.kind)),
             Field::Era => row.era.and_then(|era| word(era.as_str())),
-            Field::Transport => word(transport(row.transport)),
+            Field::Transport => word(row.transport.as_str()),
             Field::Stream => row.stream.and_then(number),
             Field::Size => number(row.source.len),
             Field::Id | Field::Target | Field::Tool | Field::State | Field::Conn | Field::Status => {
@@ -79,7 +79,7 @@ impl Fields for CallView<'_> {
             Field::State => word(call.state.as_str()),
             Field::Dir => word(dir(call.sender)),
             Field::Era => call.era.and_then(|era| word(era.as_str())),
-            Field::Transport => word(transport(call.transport)),
+            Field::Transport => word(call.transport.as_str()),
             Field::Stream => call.stream.and_then(number),
             Field::Conn => call.conn.and_then(number),
             Field::Status => call.status.map(|status| Value::Number(status.into())),
@@ -155,13 +155,6 @@ fn dir(dir: Dir) -> &'static str {
         Dir::S2c => "s2c",
         Dir::Stderr => "stderr",
         Dir::Tap => "tap",
-    }
-}
-
-fn transport(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Stdio => "stdio",
-        Transport::Http => "http",
     }
 }
 

@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 pub use follow::Heard;
@@ -210,6 +211,16 @@ impl Client {
         Ok(Client::new(Link::Stdio(stdio::Link::spawn(command, desk.clone())?), desk))
     }
 
+    /// Starts a command that somebody has made ready (its environment, its standard error), and talks
+    /// to it over its standard input and output.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(command: Command) -> Result<Client, PeerError> {
+        let desk = Desk::new();
+        Ok(Client::new(Link::Stdio(stdio::Link::spawn_command(command, desk.clone())?), desk))
+    }
+
     /// Talks over a pair of pipes that somebody else has made.
     pub fn over_pipes<R, W>(reader: R, writer: W) -> Client
     where
@@ -276,6 +287,23 @@ impl Client {
             Link::Stdio(link) => link.notify(body).await,
             Link::Http(link) => {
                 link.notify(body).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends the cancel of a call that was answered already, as a client does whose cancel crosses the
+    /// answer. Over modern HTTP nothing can be sent then: the stream of the call is gone.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub async fn cancel_late(&self, id: &Id) -> Result<(), PeerError> {
+        match &self.link {
+            Link::Stdio(link) => link.notify(message::cancelled(id, "too late")).await,
+            Link::Http(link) => {
+                if !self.speech().era.is_modern() {
+                    link.notify(message::cancelled(id, "too late")).await;
+                }
                 Ok(())
             }
         }

@@ -11,3 +11,14 @@ pub enum Transport {
     /// Streamable HTTP, or the older HTTP+SSE.
     Http,
 }
+
+impl Transport {
+    /// Its name, as recordings and options use it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Transport::Stdio => "stdio",
+            Transport::Http => "http",
+        }
+    }
+}

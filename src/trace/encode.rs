@@ -22,7 +22,7 @@ pub fn encode_event(event: &Event, out: &mut Vec<u8>) {
         line.ms("out_ms", at);
     }
     line.word("dir", words::dir(event.dir));
-    line.word("transport", words::transport(event.transport));
+    line.word("transport", event.transport.as_str());
     line.optional("stream", event.stream);
     line.optional("conn", event.conn);
     line.what(&event.what);

@@ -70,7 +70,7 @@ impl Header {
         let started = self.started.map(|at| at.to_rfc3339_opts(SecondsFormat::Nanos, true));
         push_text(out, "session", Some(self.session.as_str()).filter(|session| !session.is_empty()));
         push_text(out, "started", started.as_deref());
-        push_text(out, "transport", self.transport.map(words::transport));
+        push_text(out, "transport", self.transport.map(Transport::as_str));
         if !self.command.is_empty() {
             push_name(out, "command");
             for (idx, argument) in self.command.iter().enumerate() {

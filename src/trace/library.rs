@@ -88,7 +88,7 @@ impl Library {
         label: Option<&str>,
     ) -> PathBuf {
         let started = started.format("%Y-%m-%dT%H-%M-%S%.3fZ");
-        let transport = super::words::transport(transport);
+        let transport = transport.as_str();
         let label = label.map(plain).filter(|label| !label.is_empty());
         let label = label.map_or_else(String::new, |label| format!("-{label}"));
         let pid = std::process::id();

@@ -21,13 +21,6 @@ pub(super) fn dir_of(word: &str) -> Option<Dir> {
     })
 }
 
-pub(super) fn transport(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Stdio => "stdio",
-        Transport::Http => "http",
-    }
-}
-
 pub(super) fn transport_of(word: &str) -> Option<Transport> {
     Some(match word {
         "stdio" => Transport::Stdio,

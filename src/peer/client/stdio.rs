@@ -73,9 +73,16 @@ impl Signal {
 impl Link {
     pub(super) fn spawn(command: &[String], desk: Arc<Desk>) -> Result<Link, PeerError> {
         let (program, args) = command.split_first().ok_or(PeerError::NoCommand)?;
-        let spawn = |source| PeerError::Spawn { command: program.clone(), source };
         let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.args(args);
+        Link::spawn_command(command, desk)
+    }
+
+    /// A command that is ready but for its pipes.
+    pub(super) fn spawn_command(mut command: Command, desk: Arc<Desk>) -> Result<Link, PeerError> {
+        let program = command.as_std().get_program().to_string_lossy().into_owned();
+        let spawn = |source| PeerError::Spawn { command: program.clone(), source };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().map_err(spawn)?;
         let pipes = child.stdout.take().zip(child.stdin.take());
         let (reader, writer) = pipes.ok_or_else(|| spawn(std::io::ErrorKind::BrokenPipe.into()))?;
