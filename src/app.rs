@@ -4,6 +4,7 @@ pub mod check;
 pub mod demo;
 pub mod log;
 pub mod policy;
+pub mod selftest;
 pub mod session;
 pub mod sockets;
 pub mod taps;

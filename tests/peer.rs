@@ -27,7 +27,7 @@ async fn a_client_starts_a_server_calls_cancels_and_ends_it() {
     let command = [MIDWIRE, "serve", "stdio"].map(str::to_owned);
     let client = Client::spawn(&command).unwrap();
     let options = CallOptions { wants_progress: true, ..CallOptions::default() };
-    let arguments = raw(&json!({ "steps": 3, "step_ms": 1 }));
+    let arguments = raw(&json!({ "steps": 3, "step_ms": 110 }));
     let report = client.call("slow", &arguments, &options, |_| {}).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete(_)), "{report:?}");
     assert_eq!(report.progress, 3);

@@ -68,7 +68,9 @@ fn start_server(stop: CancellationToken) -> anyhow::Result<(SocketAddr, JoinHand
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let result: anyhow::Result<()> = runtime.map_err(Into::into).and_then(|runtime| {
             runtime.block_on(async {
-                let (address, serving) = server::serve_http(ANY_PORT, ServerOptions::default(), stop).await?;
+                // The tour sets the pace, and may be told to hurry.
+                let options = ServerOptions { max_progress_per_s: None, ..ServerOptions::default() };
+                let (address, serving) = server::serve_http(ANY_PORT, options, stop).await?;
                 // The receiver waits for exactly this message.
                 let _ = tell.send(Ok(address));
                 serving.await;

@@ -259,9 +259,9 @@ pub(super) enum ServeTransport {
 /// What both transports of the reference server take.
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
-    /// Most progress notifications a second for each call, `flood` excepted
-    #[arg(long, value_name = "N")]
-    pub(super) max_progress: Option<u32>,
+    /// Most progress notifications a second for each call, `flood` excepted; 0: no limit
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(super) max_progress: u32,
     /// Items on one page of a list
     #[arg(long, value_name = "N")]
     pub(super) page_size: Option<usize>,

@@ -113,7 +113,7 @@ fn state_key(file: &Path) -> anyhow::Result<Vec<u8>> {
 fn options(args: &ServerArgs) -> ServerOptions {
     ServerOptions {
         ledger: ledger(args.ledger.as_deref()),
-        max_progress_per_s: args.max_progress,
+        max_progress_per_s: Some(args.max_progress).filter(|most| *most > 0),
         page_size: args.page_size,
         cleanup_limit: Ms(args.cleanup_limit_ms),
         era: match args.era {

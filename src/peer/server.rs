@@ -104,7 +104,8 @@ pub struct ServerOptions {
     pub mode: AnswerMode,
     /// Silence on an event stream after which a comment is sent. ours: 15 s.
     pub keep_alive: Ms,
-    /// Most progress notifications a second for each request, `flood` excepted; `None`: no limit.
+    /// Most progress notifications a second for each request, `flood` excepted; `None`: no limit. A
+    /// first and a last one are always told (PRG-11). ours: 10.
     pub max_progress_per_s: Option<u32>,
     /// Items on one page of a list; `None`: all on one page.
     pub page_size: Option<usize>,
@@ -137,7 +138,7 @@ impl Default for ServerOptions {
             era: ServerEra::Modern,
             mode: AnswerMode::Auto,
             keep_alive: Ms(15_000),
-            max_progress_per_s: None,
+            max_progress_per_s: Some(10),
             page_size: None,
             is_open_to_network: false,
             allowed_origins: Vec::new(),

@@ -113,13 +113,14 @@ async def one_way(case: Case, midwire: str, peers: Path, scratch: Path, is_throu
     with (scratch / f"{tag}.stderr").open("w") as stderr:
         async with AsyncExitStack() as processes:
             if case.transport == "stdio":
-                command = [midwire, "serve", "stdio", "--era", case.server]
+                command = [midwire, "serve", "stdio", "--max-progress", "0", "--era", case.server]
                 if is_through:
                     command = [midwire, "stdio", "--record", str(recording), "--", *command]
                 place = {"command": command}
             else:
                 port = free_port()
-                serve = [midwire, "serve", "http", "--listen", f"127.0.0.1:{port}", "--era", case.server]
+                serve = [midwire, "serve", "http", "--max-progress", "0", "--era", case.server]
+                serve += ["--listen", f"127.0.0.1:{port}"]
                 await start(processes, stderr, port, serve)
                 path = "sse" if case.transport == "sse" else "mcp"
                 place = {"url": f"http://127.0.0.1:{port}/{path}"}

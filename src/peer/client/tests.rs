@@ -29,7 +29,7 @@ fn by_hand() -> (Client, BufReader<DuplexStream>, DuplexStream) {
 /// A client of the reference server over sockets.
 #[expect(clippy::disallowed_methods, reason = "a test lets its server end with the runtime")]
 async fn over_http(mode: AnswerMode) -> Client {
-    let options = ServerOptions { mode, ..ServerOptions::default() };
+    let options = ServerOptions { mode, max_progress_per_s: None, ..ServerOptions::default() };
     let any = "127.0.0.1:0".parse().unwrap();
     let (addr, serving) = serve_http(any, options, CancellationToken::new()).await.unwrap();
     tokio::spawn(serving);
@@ -81,7 +81,7 @@ async fn the_conversation_holds_over_pipes() {
     let client = over_pipes();
     converse(&client).await;
     let mut values = Vec::new();
-    let arguments = message::raw(&json!({ "steps": 4, "step_ms": 1 }));
+    let arguments = message::raw(&json!({ "steps": 4, "step_ms": 100 }));
     let report = client
         .call("slow", &arguments, &with_progress(), |progress| values.push(progress.value))
         .await

@@ -172,7 +172,8 @@ async fn giving_up_in_a_session_is_a_message_and_never_for_the_opening() {
 /// The reference server of older eras at a path; a URL.
 #[expect(clippy::disallowed_methods, reason = "a test lets its server end with the runtime")]
 async fn reference(path: &str) -> String {
-    let options = ServerOptions { era: ServerEra::Legacy, ..ServerOptions::default() };
+    let options =
+        ServerOptions { era: ServerEra::Legacy, max_progress_per_s: None, ..ServerOptions::default() };
     let any = "127.0.0.1:0".parse().unwrap();
     let (addr, serving) = serve_http(any, options, CancellationToken::new()).await.unwrap();
     tokio::spawn(serving);

@@ -109,6 +109,7 @@ fn blocks<'a>(content: Value) -> crate::peer::server::core::Running<'a> {
 }
 
 async fn progress(ctx: &mut Context) -> Answer {
+    ctx.at_full_speed();
     ctx.progress(0.0, 100.0, "").await?;
     for value in [50.0, 100.0] {
         ctx.sleep(STEP).await?;

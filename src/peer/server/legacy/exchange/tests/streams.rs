@@ -22,7 +22,7 @@ async fn progress_makes_a_stream_whose_events_have_ids() {
 async fn a_broken_connection_is_no_cancel_and_the_rest_waits_for_the_client() {
     let core = core(ServerEra::Dual, AnswerMode::Auto);
     let client = Client::connected(&core, "2025-11-25", json!({})).await;
-    let slow = call(5, "slow", json!({ "steps": 4, "step_ms": 10 })).to_string();
+    let slow = call(5, "slow", json!({ "steps": 4, "step_ms": 100 })).to_string();
     let mut answer = client.send("POST", &slow).await;
     let seen = read_events(&mut answer, 2).await;
     drop(answer);
