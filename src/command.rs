@@ -8,6 +8,7 @@
 pub mod book;
 pub mod engine;
 pub mod message;
+pub mod text;
 
 mod reply;
 

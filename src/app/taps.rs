@@ -14,7 +14,7 @@ use super::session::{About, Session};
 use super::sockets::{OwnerSocket, SocketAt};
 use crate::event::Transport;
 use crate::event::tape::Tape;
-use crate::proxy::http::{HttpOptions, HttpTap};
+use crate::proxy::http::{Hands, HttpOptions, HttpTap};
 use crate::proxy::telemetry::{Callers, Telemetry};
 use crate::proxy::{ProxyError, stdio};
 
@@ -203,7 +203,8 @@ fn run_http(
     };
     runtime.block_on(async {
         let tracker = TaskTracker::new();
-        match HttpTap::bind(options, tape, tracker.clone(), stop).await {
+        let hands = Hands::new(tape.clone(), 0);
+        match HttpTap::bind(options, tape, hands, tracker.clone(), stop).await {
             Ok(tap) => {
                 let client_url = tap.client_url();
                 let upstream_trouble = tap.probe().await.err().map(|error| error.to_string());

@@ -18,6 +18,7 @@ mod exchanges;
 mod forward;
 mod gauge;
 mod guard;
+mod hands;
 mod heads;
 mod lane;
 mod origin;
@@ -40,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::dial::Dialer;
+pub use self::hands::Hands;
 use self::policy::Policy;
 pub use self::upstream::Upstream;
 use crate::event::tape::Tape;
@@ -82,6 +84,7 @@ pub struct HttpTap {
 #[derive(Debug)]
 struct Shared {
     tape: Tape,
+    hands: Arc<Hands>,
     dialer: Dialer,
     policy: Policy,
     /// Which exchange is on which connection to the server, for those who tell about it.
@@ -102,7 +105,7 @@ impl Shared {
 
 impl HttpTap {
     /// Begins to listen; clients that come now wait until [`HttpTap::serve`]. Connections are run
-    /// as tasks of `tracker` and end on `stop`.
+    /// as tasks of `tracker` and end on `stop`; `hands` carries out what a person orders.
     ///
     /// # Errors
     ///
@@ -110,6 +113,7 @@ impl HttpTap {
     pub async fn bind(
         options: HttpOptions,
         tape: Tape,
+        hands: Arc<Hands>,
         tracker: TaskTracker,
         stop: CancellationToken,
     ) -> Result<HttpTap, ProxyError> {
@@ -126,8 +130,16 @@ impl HttpTap {
         let policy = Policy::new(&options, address);
         let dialer = Dialer::new(&options)?;
         let streams = AtomicU64::new(0);
-        let shared =
-            Arc::new(Shared { tape, dialer, policy, callers: Callers::default(), streams, stop, tracker });
+        let shared = Arc::new(Shared {
+            tape,
+            hands,
+            dialer,
+            policy,
+            callers: Callers::default(),
+            streams,
+            stop,
+            tracker,
+        });
         Ok(HttpTap { listener, address, shared })
     }
 

@@ -9,7 +9,7 @@ use memchr::memchr;
 pub const LINE_LIMIT_BYTES: usize = 64 << 20;
 
 /// The UTF-8 byte order mark.
-pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
+pub const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// How a line ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use midwire::event::What;
 use midwire::event::tape::{Tape, Taped, Ticket};
-use midwire::proxy::http::{HttpOptions, HttpTap};
+use midwire::proxy::http::{Hands, HttpOptions, HttpTap};
 use midwire::time::Clock;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -64,7 +64,9 @@ impl Tap {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let tracker = TaskTracker::new();
-                let tap = HttpTap::bind(options, tape, tracker.clone(), stopped).await.unwrap();
+                let tap = HttpTap::bind(options, tape.clone(), Hands::new(tape, 0), tracker.clone(), stopped)
+                    .await
+                    .unwrap();
                 tell.send(tap.address()).unwrap();
                 tap.serve().await;
                 tracker.close();

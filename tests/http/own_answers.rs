@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use midwire::event::tape::Tape;
 use midwire::event::{Dir, What};
 use midwire::proxy::ProxyError;
-use midwire::proxy::http::{HttpOptions, HttpTap, Upstream};
+use midwire::proxy::http::{Hands, HttpOptions, HttpTap, Upstream};
 use midwire::time::Clock;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -139,7 +139,8 @@ fn a_client_that_half_closes_still_gets_the_taps_answer() {
 
 async fn bind(options: HttpOptions) -> Result<HttpTap, ProxyError> {
     let (tape, _) = Tape::new(Clock::start(), 1 << 20);
-    HttpTap::bind(options, tape, TaskTracker::new(), CancellationToken::new()).await
+    HttpTap::bind(options, tape.clone(), Hands::new(tape, 0), TaskTracker::new(), CancellationToken::new())
+        .await
 }
 
 #[tokio::test]
