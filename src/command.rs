@@ -7,6 +7,7 @@
 
 pub mod book;
 pub mod engine;
+pub mod forge;
 pub mod message;
 pub mod text;
 

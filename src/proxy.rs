@@ -5,6 +5,7 @@
 //! the path.
 
 pub mod child;
+mod hold;
 pub mod http;
 pub mod stdio;
 pub mod telemetry;
