@@ -7,8 +7,9 @@
 
 pub mod book;
 pub mod engine;
-pub mod forge;
+
 pub mod message;
+pub mod retry;
 pub mod text;
 
 mod reply;

@@ -221,6 +221,27 @@ pub fn again(
     edited(&with_id, &set)
 }
 
+/// JSON as a person typed it, on one line: outside strings a line break is white space, inside
+/// them there is none.
+///
+/// # Errors
+/// When it is not one JSON value.
+pub fn one_line(text: &str) -> Result<Bytes, CannotChange> {
+    let line = Bytes::from(text.trim().replace(['\r', '\n'], " "));
+    let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
+    is_json.then_some(line).ok_or_else(|| CannotChange(format!("`{text}` is not one JSON value")))
+}
+
+/// A person's own message, as it can be sent: one JSON object on one line.
+///
+/// # Errors
+/// When it is not that.
+pub fn own_message(text: &str) -> Result<Bytes, CannotChange> {
+    let line = one_line(text)?;
+    let is_object = line.starts_with(b"{");
+    is_object.then_some(line).ok_or_else(|| CannotChange("a message is one JSON object".to_owned()))
+}
+
 /// The text with what stands at `place` of its document replaced.
 fn spliced(text: &Bytes, place: Range<usize>, with: &str) -> Bytes {
     // A byte order mark is not part of the document.
@@ -328,6 +349,14 @@ mod tests {
         for (arguments, key, expected) in cases {
             let found = again(&bytes(text), &Id::Str("m".into()), arguments, key, "fresh");
             assert_eq!(found.map_err(|_| ()), expected.map(Bytes::from), "{arguments:?} {key:?}");
+        }
+    }
+
+    #[test]
+    fn a_persons_message_is_one_object_on_one_line() {
+        assert_eq!(own_message("{\n \"a\": 1 }\n").unwrap(), r#"{  "a": 1 }"#);
+        for text in ["", "[]", "{} {}", "{\"a\":\"\n\"}", "7"] {
+            assert!(own_message(text).is_err(), "{text:?}");
         }
     }
 

@@ -4,7 +4,6 @@
 //! then on each step into an object costs no more than its members. Values keep their raw text, so
 //! that the digits of a number and the escapes of a string can be compared as they were sent.
 
-pub mod edit;
 mod index;
 
 use std::borrow::Cow;
