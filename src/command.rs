@@ -12,8 +12,17 @@ pub mod message;
 pub mod retry;
 pub mod text;
 
-mod reply;
+pub mod json;
+pub mod recipe;
+pub mod verbs;
+pub mod words;
 
+mod order;
+mod read;
+mod reply;
+mod write;
+
+pub use self::recipe::Recipe;
 pub use self::reply::{Applied, ArmedRule, By, HeldMessage, OpenRequest, Refused, Status, TakesOrders};
 use crate::filter::Filter;
 use crate::time::Ms;
@@ -248,7 +257,7 @@ pub enum ClientGets {
 /// Which side is cut, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// The client's side; `None` with both.
+    /// Which side; `None`: both.
     pub side: Option<Side>,
     /// By a reset; otherwise in order.
     pub is_reset: bool,
@@ -418,6 +427,31 @@ impl Process {
             Process::Continue => "continue",
             Process::CloseStdin => "close-stdin",
             Process::Restart => "restart",
+        }
+    }
+}
+
+impl Spoil {
+    /// Every way.
+    pub const ALL: [Spoil; 6] = [
+        Spoil::Truncate,
+        Spoil::WrongId,
+        Spoil::WrongIdType,
+        Spoil::DuplicateFinal,
+        Spoil::ProgressAfterFinal,
+        Spoil::Late,
+    ];
+
+    /// Its name in every place where a person meets it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Spoil::Truncate => "truncate",
+            Spoil::WrongId => "wrong-id",
+            Spoil::WrongIdType => "wrong-id-type",
+            Spoil::DuplicateFinal => "duplicate-final",
+            Spoil::ProgressAfterFinal => "progress-after-final",
+            Spoil::Late => "late",
         }
     }
 }

@@ -99,6 +99,13 @@ impl Filter {
     }
 }
 
+impl Default for Filter {
+    /// It picks everything.
+    fn default() -> Filter {
+        Filter(Expr::All(Vec::new()))
+    }
+}
+
 impl std::fmt::Display for Filter {
     /// In its plainest form, which parses to the same filter.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

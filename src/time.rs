@@ -28,6 +28,18 @@ impl Ms {
     pub const fn to_ns(self) -> u64 {
         self.0.saturating_mul(1_000_000)
     }
+
+    /// Reads a whole number with its unit, such as `500ms`, `30s`, `2m` or `1h`.
+    #[must_use]
+    pub fn from_words(text: &str) -> Option<Ms> {
+        let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+        let ms = units.iter().find_map(|(unit, ms)| {
+            let number = text.strip_suffix(unit)?;
+            let is_plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            number.parse::<u64>().ok().filter(|_| is_plain)?.checked_mul(*ms)
+        });
+        ms.map(Ms)
+    }
 }
 
 impl fmt::Display for Span {

@@ -3,6 +3,7 @@
 use super::book::Book;
 use super::message::{Message, Passing, Place};
 use super::{ArmedRule, By, Effect, Rule, Times, Which};
+use crate::wire::jsonrpc::Kind;
 
 /// A rule that met a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,7 +105,7 @@ impl Engine {
         let mut decisions = Vec::new();
         for waiting in &mut self.rules {
             let rule = &waiting.armed.rule;
-            if !rule.on.matches(passing) {
+            if !rule.effect.is_for(passing) || !rule.on.matches(passing) {
                 continue;
             }
             waiting.picked += 1;
@@ -133,6 +134,15 @@ impl Engine {
 }
 
 impl Effect {
+    /// It can be done to this at all. A race is of a call, which begins with its request: an answer
+    /// that the filter picks as well is not another one.
+    fn is_for(&self, passing: &Passing<'_>) -> bool {
+        match self {
+            Effect::Race(_) => passing.message.is_some_and(|message| message.kind == Kind::Request),
+            _ => true,
+        }
+    }
+
     /// It goes on after the message that began it, until its rule is disarmed.
     #[must_use]
     pub fn lasts(&self) -> bool {
@@ -162,8 +172,10 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::command::RaceOrder;
     use crate::event::{Dir, Transport};
     use crate::filter::Filter;
+    use crate::time::Ms;
 
     const STDIO: Place = Place {
         dir: Dir::C2s,
@@ -233,6 +245,20 @@ mod tests {
             .collect();
         assert_eq!(hits, [0, 0, 1, 2, 0, 0]);
         assert_eq!(engine.armed().count(), 0);
+    }
+
+    #[test]
+    fn a_race_is_of_a_call_and_not_of_its_messages() {
+        let mut engine = Engine::new(1);
+        let race = Effect::Race(RaceOrder::CancelFirst { margin: Ms(0) });
+        engine.arm(Rule { effect: race, ..rule("tool:slow", Times::Only(2)) }, By::Ctl);
+        let answer = |id| message(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        let mut hits = Vec::new();
+        for id in 0..3 {
+            hits.push(engine.see(STDIO, &request(id, "slow")).len());
+            hits.push(engine.see(BACK, &answer(id)).len());
+        }
+        assert_eq!(hits, [1, 0, 1, 0, 0, 0]);
     }
 
     #[test]

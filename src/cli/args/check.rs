@@ -141,13 +141,7 @@ fn era(text: &str) -> Result<Era, String> {
 }
 
 fn span(text: &str) -> Result<Ms, String> {
-    let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
-    let ms = units.iter().find_map(|(unit, ms)| {
-        let number = text.strip_suffix(unit)?;
-        let is_plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        number.parse::<u64>().ok().filter(|_| is_plain)?.checked_mul(*ms)
-    });
-    ms.map(Ms)
+    Ms::from_words(text)
         .ok_or_else(|| "not a time; write a whole number with its unit, such as 500ms, 30s or 2m".to_owned())
 }
 

@@ -1,0 +1,157 @@
+//! Orders and what taps answer, as JSON: the members of an order have the names that they have in
+//! words, and its verb is `do`.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::order::{Given, Order, Said, Wrong, verb};
+use super::{Applied, ArmedRule, Command, HeldMessage, OpenRequest, Refused, Rule, Status, read, write};
+use crate::wire::json::{self, Document};
+
+/// Why JSON is no order.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct JsonError {
+    /// Why, and what is allowed.
+    pub why: String,
+}
+
+/// Reads one order: an object whose `do` is a verb.
+///
+/// # Errors
+/// When it is none: why, and what is allowed.
+pub fn parse(text: &[u8]) -> Result<Command, JsonError> {
+    order(text).and_then(|order| read::command(&order)).map_err(|wrong| JsonError { why: wrong.why })
+}
+
+fn order(text: &[u8]) -> Result<Order, Wrong> {
+    let document = Document::new(bytes::Bytes::copy_from_slice(text));
+    let no_object = || Wrong::whole(r#"an order is a JSON object, such as {"do":"status"}"#);
+    let document = document.ok_or_else(no_object)?;
+    let root = document.root();
+    if !root.is_object() {
+        return Err(no_object());
+    }
+    let (mut found, mut members) = (None, Vec::new());
+    for (name, value) in root.members() {
+        if name == "do" {
+            let text = value.text().ok_or_else(|| Wrong::whole("`do` is a verb"))?;
+            found = Some(verb(&text, 0)?);
+        } else {
+            members.push(Said { value: given(&name, value)?, name: name.into_owned(), at: 0 });
+        }
+    }
+    let verb = found.ok_or_else(|| Wrong::whole("an order has a verb: `do`"))?;
+    Ok(Order { verb, members })
+}
+
+fn given(name: &str, value: json::Value<'_>) -> Result<Given, Wrong> {
+    let no_value = || Wrong::whole(format!("`{name}` is a text, a number, true, false, or a list of texts"));
+    Ok(match value.kind() {
+        json::Kind::String => Given::Text(value.text().ok_or_else(no_value)?.into_owned()),
+        json::Kind::Number => match value.raw().parse::<i128>() {
+            Ok(number) => Given::Whole(number),
+            Err(_) => Given::Real(value.number().ok_or_else(no_value)?),
+        },
+        json::Kind::Bool => Given::Flag(value.bool().ok_or_else(no_value)?),
+        json::Kind::Array if name == "set" => {
+            let texts = value.items().map(|item| item.text().map(std::borrow::Cow::into_owned));
+            Given::List(texts.collect::<Option<_>>().ok_or_else(no_value)?)
+        }
+        json::Kind::Object | json::Kind::Array => Given::Json(value.raw().to_owned()),
+        json::Kind::Null => return Err(no_value()),
+    })
+}
+
+/// An order as JSON.
+#[must_use]
+pub fn of_command(command: &Command) -> Value {
+    of_order(&write::order(command))
+}
+
+/// A rule as the order that arms it.
+#[must_use]
+pub fn of_rule(rule: &Rule) -> Value {
+    of_command(&Command::Arm(rule.clone()))
+}
+
+fn of_order(order: &Order) -> Value {
+    let mut object = Map::new();
+    object.insert("do".to_owned(), json!(order.verb.name));
+    for said in &order.members {
+        let value = match &said.value {
+            Given::Text(text) | Given::Json(text) => json!(text),
+            Given::Whole(number) => {
+                let unsigned = u64::try_from(*number).map(Number::from);
+                let signed = i64::try_from(*number).map(Number::from);
+                unsigned.or(signed).map_or(Value::Null, Value::Number)
+            }
+            Given::Real(number) => json!(number),
+            Given::Flag(flag) => json!(flag),
+            Given::List(texts) => json!(texts),
+        };
+        object.insert(said.name.clone(), value);
+    }
+    Value::Object(object)
+}
+
+/// What a tap answers to an order that it has carried out; `ok` is true.
+#[must_use]
+pub fn of_applied(applied: &Applied) -> Value {
+    let mut object = Map::new();
+    object.insert("ok".to_owned(), json!(true));
+    if !applied.to.is_empty() {
+        object.insert("to".to_owned(), json!(applied.to));
+    }
+    if let Some(rule) = applied.rule {
+        object.insert("rule".to_owned(), json!(rule));
+    }
+    if let Some(status) = &applied.status {
+        object.insert("status".to_owned(), of_status(status));
+    }
+    Value::Object(object)
+}
+
+/// What a tap answers to an order that it has refused; `ok` is false.
+#[must_use]
+pub fn of_refused(refused: &Refused) -> Value {
+    let why = match refused {
+        Refused::NotFound(_) => "not_found",
+        Refused::NotHere(_) => "not_here",
+        Refused::Unsafe(_) => "unsafe",
+        Refused::Invalid(_) => "invalid",
+    };
+    json!({ "ok": false, "why": why, "error": refused.to_string() })
+}
+
+fn of_status(status: &Status) -> Value {
+    json!({
+        "rules": status.rules.iter().map(armed).collect::<Vec<_>>(),
+        "held": status.held.iter().map(held).collect::<Vec<_>>(),
+        "open": status.open.iter().map(open).collect::<Vec<_>>(),
+    })
+}
+
+fn armed(armed: &ArmedRule) -> Value {
+    json!({
+        "number": armed.number,
+        "hits": armed.hits,
+        "by": armed.by.as_str(),
+        "words": armed.rule.to_string(),
+        "rule": of_rule(&armed.rule),
+    })
+}
+
+fn held(held: &HeldMessage) -> Value {
+    json!({
+        "number": held.number,
+        "says": held.says,
+        "stream": held.stream,
+        "held_ms": held.held.0,
+        "released_in_ms": held.released_in.0,
+        "text": held.text,
+    })
+}
+
+fn open(open: &OpenRequest) -> Value {
+    json!({ "id": open.id, "says": open.says, "stream": open.stream })
+}
