@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
+use self::client::auth::AuthError;
 use crate::machine::deadlines::BadLimits;
 
 /// Why a peer cannot start, or cannot go on.
@@ -91,6 +92,9 @@ pub enum PeerError {
         /// The name in the catalogue.
         name: String,
     },
+    /// The server wants authorization that is not to be had.
+    #[error(transparent)]
+    Auth(#[from] AuthError),
     /// The other side is gone, so nothing can be asked of it any more.
     #[error("the server is gone; start a new one")]
     Gone,

@@ -189,7 +189,7 @@ fn a_lost_call_is_made_again_by_its_contract() {
     std::fs::write(&policy, "[[contracts]]\ntools = [\"slow\"]\nside_effect = \"none\"\n").unwrap();
     let slow = ["call", "slow", "--arg", "steps=2", "--arg", "step_ms=150", "--drop-after", "100"];
     let place = ["--url", &server.url];
-    let contract = ["--retries", "1", "--client-id", "client-a", "--policy", policy.to_str().unwrap()];
+    let contract = ["--retries", "1", "--spread", "client-a", "--policy", policy.to_str().unwrap()];
     let (code, out, err) = run(&[&slow[..], &contract, &place].concat());
     assert_eq!(code, 0, "{out} {err}");
     assert!(err.contains("made again in 162 ms under a new id: it is safe"), "{err}");

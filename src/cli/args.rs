@@ -1,5 +1,6 @@
 //! What may stand on the command line.
 
+pub(super) mod auth;
 pub(super) mod call;
 pub(super) mod check;
 pub(super) mod selftest;

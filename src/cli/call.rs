@@ -1,5 +1,6 @@
 //! `midwire call`: the reference client.
 
+mod auth;
 mod conformance;
 mod listen;
 mod print;
@@ -38,7 +39,7 @@ pub(super) fn call(args: &CallArgs) -> anyhow::Result<u8> {
 
 async fn run(args: &CallArgs) -> anyhow::Result<bool> {
     if let Some(url) = &args.conformance {
-        return conformance::run(url).await;
+        return conformance::run(url, args.auth.resource.as_deref()).await;
     }
     let answers = answers(args)?;
     let options = options(args, &answers)?;
@@ -124,16 +125,24 @@ async fn connect(
             })
             .collect(),
         retries: args.retries,
-        client_id: args.client_id.clone().unwrap_or_else(|| format!("midwire-{}", std::process::id())),
+        client_id: args.spread.clone().unwrap_or_else(|| format!("midwire-{}", std::process::id())),
         authorisation: String::new(),
     };
     let faults = Arc::new(Faults::with(args.steering.fault.iter().copied()));
+    let auth = match &server {
+        Server::Url(url) => auth::of(&args.auth, url)?,
+        Server::Command(_) => None,
+    };
     let dial: Dial = Arc::new(move || {
         let client = match &server {
             Server::Url(url) => Client::http(url),
             Server::Command(command) => Client::spawn(command),
         };
-        Ok(client?.with_faults(faults.clone()))
+        let client = client?.with_faults(faults.clone());
+        Ok(match &auth {
+            Some(auth) => client.with_auth(auth.clone()),
+            None => client,
+        })
     });
     Ok(Peer::connect(name, dial, setup, Arc::default(), options).await?)
 }
@@ -186,6 +195,7 @@ fn object(text: &str, flag: &str) -> anyhow::Result<Value> {
 /// Says what happens while a call is under way.
 fn tell(during: During<'_>) {
     match during {
+        During::Heard(Heard::Sent(_)) => {}
         During::Heard(Heard::Progress(progress)) => tell_progress(progress),
         During::Heard(Heard::Notice(notice)) => {
             let params = notice.params.as_ref().map(|params| format!(" {params}")).unwrap_or_default();

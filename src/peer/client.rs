@@ -7,6 +7,7 @@
 //! passes `Client::send` or the `Signal` of `follow`.
 
 pub mod answers;
+pub mod auth;
 pub mod cache;
 mod desk;
 pub mod era;
@@ -23,6 +24,7 @@ pub mod probe;
 pub mod rounds;
 #[cfg(test)]
 mod scripted;
+mod send;
 mod stdio;
 pub mod tasks;
 
@@ -41,13 +43,11 @@ pub use follow::Heard;
 pub use message::{Notice, Progress, Speech, raw};
 
 use self::answers::Answers;
+use self::auth::{Auth, Challenge};
 use self::desk::Desk;
 use self::era::Settled;
 use self::message::Outgoing;
 use super::PeerError;
-use super::faults::Fault;
-use crate::machine::deadlines::Deadlines;
-use crate::machine::request::ClientRequest;
 use crate::spec::logging::Level;
 use crate::spec::methods;
 use crate::spec::transport::Transport;
@@ -113,6 +113,8 @@ pub struct Report {
     pub elapsed: Ms,
     /// What the server did wrong on the way, in words; the call went on. At most 100 are kept.
     pub faults: Vec<String>,
+    /// The server wants authorization, or more of it.
+    pub challenge: Option<Challenge>,
 }
 
 /// How a call ended, as the client knows it.
@@ -192,6 +194,7 @@ pub struct Client {
     clock: TimerClock,
     /// The era, once it is known; for as long as the connection stands.
     settled: Mutex<Option<Settled>>,
+    auth: Option<Arc<Auth>>,
 }
 
 #[derive(Debug)]
@@ -242,13 +245,25 @@ impl Client {
 
     fn new(link: Link, desk: Arc<Desk>) -> Client {
         let (next_id, settled) = (AtomicI64::new(1), Mutex::default());
-        Client { link, desk, next_id, clock: TimerClock::start(), settled }
+        Client { link, desk, next_id, clock: TimerClock::start(), settled, auth: None }
     }
 
     /// What is said to requests of the server, which older eras have.
     #[must_use]
     pub fn with_answers(self, answers: Answers) -> Client {
         self.desk.set_answers(Arc::new(answers));
+        self
+    }
+
+    /// Authorization on HTTP, which goes to the server that it is for and to no other. On pipes there is
+    /// none (spec 2026-07-28 `basic/authorization`).
+    #[must_use]
+    pub fn with_auth(mut self, auth: Arc<Auth>) -> Client {
+        if let Link::Http(link) = &self.link
+            && link.set_auth(&auth)
+        {
+            self.auth = Some(auth);
+        }
         self
     }
 
@@ -413,9 +428,12 @@ impl Client {
         let mut params = wrongs.with_other_key(method, params);
         for attempt in 1.. {
             let speech = self.desk.speech();
-            let mut outgoing = Outgoing::new(self.take_id(), method, params.clone(), options, speech);
-            wrongs.spoil(&mut outgoing);
-            let report = self.send(outgoing, options, &mut on_heard).await?;
+            let write = |id| {
+                let mut outgoing = Outgoing::new(id, method, params.clone(), options, speech.clone());
+                wrongs.spoil(&mut outgoing);
+                outgoing
+            };
+            let report = self.send(write, options, &mut on_heard).await?;
             match wrongs.again(method, &params, &report, attempt) {
                 None => return Ok(report),
                 Some(again) => params = again,
@@ -424,28 +442,6 @@ impl Client {
             tokio::time::sleep(faults::PAUSE.into()).await;
         }
         unreachable!("there is no last number")
-    }
-
-    /// The one place where requests go out.
-    async fn send(
-        &self,
-        outgoing: Outgoing,
-        options: &CallOptions,
-        on_heard: impl FnMut(Heard<'_>) + Send,
-    ) -> Result<Report, PeerError> {
-        let max = self.desk.wrongs.maximum(options.max);
-        let deadlines = Deadlines::new(self.clock.now(), options.idle, max)?;
-        let exchange = match &self.link {
-            Link::Stdio(link) => link.open(&outgoing).await?,
-            Link::Http(link) => link.open(&outgoing)?,
-        };
-        let record = ClientRequest::new(deadlines);
-        follow::follow(outgoing.id, exchange, record, self.clock, options, on_heard).await
-    }
-
-    fn take_id(&self) -> i64 {
-        let step = i64::from(!self.desk.wrongs.is_on(Fault::ReusesId));
-        self.next_id.fetch_add(step, Ordering::Relaxed)
     }
 
     /// Messages that belonged to no open call: late answers and late progress, counted and

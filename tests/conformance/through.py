@@ -30,7 +30,9 @@ def main() -> int:
             time.sleep(0.02)
         own = urlsplit(said[1])
         path = parts._replace(netloc=own.netloc).geturl()
-        return subprocess.run([midwire, "call", "--conformance", path], check=False).returncode
+        # Metadata and tokens of a protected server are for its own URL, which the tap leaves as it is.
+        command = [midwire, "call", "--conformance", path, "--resource", url]
+        return subprocess.run(command, check=False).returncode
     finally:
         tap.terminate()
         tap.wait(timeout=START_S)

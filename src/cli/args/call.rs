@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::auth::AuthArgs;
 use super::steering::ClientSteering;
 use crate::app::policy;
 use crate::peer::client::era::{EraPolicy, EraRule};
@@ -111,7 +112,7 @@ Examples:
   midwire call list --peer a=http://127.0.0.1:3000/mcp --peer b='midwire serve stdio'
 
 docs/call.md describes all of it.
-Exit codes: 0 an answer, 1 an error, a tool error or no answer, 2 cannot be sent.")]
+Exit codes: 0 an answer, 1 an error, a tool error or no answer, 2 cannot be sent or no token for it.")]
 pub(in crate::cli) struct CallArgs {
     /// A word (discover, list, prompts, resources, templates, prompt, read, complete, listen, tool), or
     /// the name of a tool
@@ -180,7 +181,7 @@ pub(in crate::cli) struct CallArgs {
     pub(in crate::cli) retries: u32,
     /// Name from which the waits between attempts come; default: one of its own for each run
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) client_id: Option<String>,
+    pub(in crate::cli) spread: Option<String>,
     /// listen: tools, prompts, resources, task:ID, or the URI of a resource; may be repeated
     #[arg(long, value_name = "WHAT")]
     pub(in crate::cli) watch: Vec<String>,
@@ -200,6 +201,8 @@ pub(in crate::cli) struct CallArgs {
     pub(in crate::cli) conformance: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) steering: ClientSteering,
+    #[command(flatten)]
+    pub(in crate::cli) auth: AuthArgs,
     /// Print the outcome as one JSON object; `listen`: one for each event
     #[arg(long)]
     pub(in crate::cli) json: bool,

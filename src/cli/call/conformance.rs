@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::say;
 use crate::peer::client::answers::{Answers, least_of};
+use crate::peer::client::auth::{Auth, AuthSettings, Grant, KnownClient, Opener, Secret};
 use crate::peer::client::era::{EraPolicy, EraRule};
 use crate::peer::client::lists::List;
 use crate::peer::client::peer::{Dial, During, Peer, Setup};
@@ -21,6 +22,9 @@ use crate::wire::jsonrpc;
 
 /// How long a scenario's server may take to answer: it runs on a busy machine.
 const LIMIT: Ms = Ms(20_000);
+
+/// What the suite takes for the document about a client (it is never fetched).
+const METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
 
 /// What the suite says in the environment.
 struct Scenario {
@@ -40,6 +44,25 @@ impl Scenario {
         }
     }
 
+    /// Nobody signs in: the authorization servers of the suite redirect at once.
+    fn auth(&self, resource: Option<&str>) -> AuthSettings {
+        let text = |name: &str| self.context[name].as_str().map(str::to_owned);
+        let client = text("client_id").map(|id| KnownClient {
+            id,
+            secret: text("client_secret").map(Secret::new),
+            issuer: text("issuer"),
+        });
+        let is_own = self.name.starts_with("auth/client-credentials");
+        AuthSettings {
+            client,
+            metadata_url: Some(METADATA_URL.to_owned()),
+            resource: resource.map(str::to_owned),
+            grant: if is_own { Grant::ClientCredentials } else { Grant::Code },
+            opener: Opener::Follow,
+            ..AuthSettings::default()
+        }
+    }
+
     /// The revision decides how the server is met.
     fn policy(&self) -> EraPolicy {
         let limits = EraPolicy { probe_limit: LIMIT, initialize_limit: LIMIT, ..EraPolicy::default() };
@@ -54,18 +77,15 @@ impl Scenario {
 }
 
 /// Goes through a scenario; true: nothing failed on this side.
-pub(super) async fn run(url: &str) -> anyhow::Result<bool> {
+/// `resource`: what its server is known as, where that is not its URL.
+pub(super) async fn run(url: &str, resource: Option<&str>) -> anyhow::Result<bool> {
     let scenario = Scenario::of_environment();
-    anyhow::ensure!(
-        !scenario.name.starts_with("auth/"),
-        "{} needs OAuth, which this client does not have",
-        scenario.name
-    );
     let answers = Answers { fills_forms: true, ..Answers::default() };
     let options = CallOptions { capabilities: answers.capabilities(), ..CallOptions::default() };
     let setup = Setup { era: scenario.policy(), answers, ..Setup::default() };
     let place = url.to_owned();
-    let dial: Dial = Arc::new(move || Client::http(&place));
+    let auth = Arc::new(Auth::new(url, scenario.auth(resource))?);
+    let dial: Dial = Arc::new(move || Ok(Client::http(&place)?.with_auth(auth.clone())));
     let peer = Peer::connect("conformance", dial, setup, Arc::default(), &options).await?;
     for step in &peer.era().steps {
         say(&format!("{} -> {}; {}", step.sent, step.came, step.conclusion));

@@ -119,6 +119,9 @@ fn words(outcome: &Outcome, status: Option<u16>) -> String {
             let data = data.as_ref().map(|data| format!(" {data}")).unwrap_or_default();
             format!("error {code}: {message}{data}")
         }
+        Outcome::Refused { body } if status == Some(401) => {
+            format!("refused with status 401: the server wants authorization; {body}")
+        }
         Outcome::Refused { body } => {
             let status = status.map(|status| format!(" with status {status}")).unwrap_or_default();
             format!("refused{status}, without an MCP answer; is this the URL of an MCP server? {body}")

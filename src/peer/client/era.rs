@@ -254,7 +254,7 @@ impl Asking<'_> {
         if !self.policy.revisions.contains(&Era::V2024_11_05) {
             return Ok(None);
         }
-        self.client.desk.set_speech(Speech { era: Era::V2024_11_05, version: String::new() });
+        self.client.desk.set_speech(Speech::opening(Era::V2024_11_05));
         let opened = link.open_event_stream(self.policy.initialize_limit).await;
         let (came, conclusion) = match &opened {
             Ok(()) => ("an endpoint event".to_owned(), "HTTP+SSE of 2024-11-05".to_owned()),
@@ -271,10 +271,10 @@ impl Asking<'_> {
     /// One `initialize`, and `notifications/initialized` when its answer is to be believed.
     async fn open(&mut self, revision: Era) -> Result<Option<Settled>, PeerError> {
         let options = self.limited(self.policy.initialize_limit);
-        let outgoing = Outgoing::initialize(self.client.take_id(), revision, &options);
-        self.client.desk.set_speech(outgoing.speech.clone());
+        self.client.desk.set_speech(Speech::opening(revision));
         let sent = format!("{} {}", methods::INITIALIZE, revision.as_str());
-        let report = match self.client.send(outgoing, &options, |_| {}).await {
+        let write = |id| Outgoing::initialize(id, revision, &options);
+        let report = match self.client.send(write, &options, |_| {}).await {
             Ok(report) => report,
             Err(error) => {
                 self.client.forget_era();

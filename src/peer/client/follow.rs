@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Sleep, sleep, sleep_until};
 
+use super::auth::Challenge;
 use super::message::{Notice, Progress};
 use super::{CallOptions, Outcome, PeerError, Reason, Report, http, stdio};
 use crate::machine::deadlines::{Deadlines, Fired};
@@ -22,6 +23,8 @@ const FAULTS_KEPT: usize = 100;
 /// What a call hears before its answer.
 #[derive(Debug, Clone, Copy)]
 pub enum Heard<'a> {
+    /// The request goes out under this id; under a further one where authorization was wanted first.
+    Sent(&'a Id),
     /// Accepted progress.
     Progress(&'a Progress),
     /// Another notification that belongs to the call.
@@ -33,6 +36,8 @@ pub enum Heard<'a> {
 pub(super) enum Incoming {
     /// The head of an HTTP answer came.
     Status(u16),
+    /// The head asks for authorization.
+    Challenge(Challenge),
     /// Progress under the call's own token.
     Progress(Progress),
     /// Another notification that belongs to the call.
@@ -105,6 +110,7 @@ pub(super) async fn follow(
         rejected: 0,
         elapsed: Ms(0),
         faults: Vec::new(),
+        challenge: None,
     };
     let mut call = Call { record, clock, report, on_heard };
     let end = call.run(incoming, options).await;
@@ -176,6 +182,7 @@ impl<F: FnMut(Heard<'_>) + Send> Call<F> {
                 }
                 Some(Incoming::Notice(notice)) => (self.on_heard)(Heard::Notice(&notice)),
                 Some(Incoming::Status(status)) => self.report.status = Some(status),
+                Some(Incoming::Challenge(challenge)) => self.report.challenge = Some(challenge),
                 Some(Incoming::Fault(fault)) => {
                     if self.report.faults.len() < FAULTS_KEPT {
                         self.report.faults.push(fault);

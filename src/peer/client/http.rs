@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use self::reader::{Reader, Rest};
 use self::server::Server;
 use self::tls::Tls;
+use super::auth::Auth;
 use super::desk::{Desk, Place};
 use super::follow::{Exchange, IN_CAPACITY, Incoming};
 use super::message::{self, Outgoing, Speech};
@@ -118,6 +119,11 @@ impl Link {
         let server = Server::new(url, uri, tls).ok_or_else(|| bad("it names no host"))?;
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
         Ok(Link { server: Arc::new(server), desk, tracker, cancel })
+    }
+
+    /// Takes the authorization for this server; false: it is for another one.
+    pub(super) fn set_auth(&self, auth: &Arc<Auth>) -> bool {
+        self.server.set_auth(auth)
     }
 
     pub(super) fn open(&self, outgoing: &Outgoing) -> Result<Exchange, PeerError> {

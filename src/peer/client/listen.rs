@@ -18,7 +18,7 @@ use crate::machine::reconnect::{Filter, Loss, Read, Step, plan};
 use crate::spec::lists::ListKind;
 use crate::spec::methods;
 use crate::time::{Ms, TimerClock};
-use crate::wire::jsonrpc;
+use crate::wire::jsonrpc::{self, Id};
 
 /// A subscription has no idle limit: silence is what it is for. A day, ms.
 const FOREVER: Ms = Ms(86_400_000);
@@ -195,13 +195,15 @@ impl Kept<'_> {
             cancel: cancel.clone(),
             ..self.options.clone()
         };
-        let id = client.next_id();
-        let (sender, mut notices) = mpsc::unbounded_channel::<Notice>();
-        let hear = move |heard: Heard<'_>| {
-            if let Heard::Notice(notice) = heard {
+        let (sender, mut notices) = mpsc::unbounded_channel::<(Id, Notice)>();
+        let mut own = Id::from(client.next_id());
+        let hear = move |heard: Heard<'_>| match heard {
+            Heard::Sent(id) => own = id.clone(),
+            Heard::Notice(notice) => {
                 // Nobody listens any more only when this is over.
-                let _ = sender.send(notice.clone());
+                let _ = sender.send((own.clone(), notice.clone()));
             }
+            Heard::Progress(_) => {}
         };
         let params = Params::from([("notifications".to_owned(), raw(&as_json(&self.listen.wanted)))]);
         let listening = client.converse(methods::LISTEN, params, &options, hear);
@@ -224,8 +226,8 @@ impl Kept<'_> {
             };
             tokio::select! {
                 biased;
-                Some(notice) = notices.recv() => {
-                    let told = judge(&notice, id, due.is_none(), &self.listen.wanted);
+                Some((id, notice)) = notices.recv() => {
+                    let told = judge(&notice, &id, due.is_none(), &self.listen.wanted);
                     match &told {
                         Listened::Granted { .. } => waiting.extend(due.take().unwrap_or_default()),
                         Listened::Changed(what) => {
@@ -250,7 +252,7 @@ impl Kept<'_> {
                         return Ok(None);
                     }
                     return Ok(match report.outcome {
-                        Outcome::Complete(result) => Some(closing(&result, id)),
+                        Outcome::Complete(result) => Some(closing(&result, &report.id)),
                         Outcome::GivenUp(Reason::Cancelled) => None,
                         other => Some((format!("{other:?}"), false)),
                     });
@@ -295,9 +297,9 @@ impl Kept<'_> {
 }
 
 /// What a message of a subscription is.
-fn judge(notice: &Notice, id: i64, is_acknowledged: bool, wanted: &Filter) -> Listened {
+fn judge(notice: &Notice, id: &Id, is_acknowledged: bool, wanted: &Filter) -> Listened {
     let fault = |why: &str| Listened::Fault(format!("{}: {why}", notice.method));
-    if notice.about.as_ref() != Some(&id.into()) {
+    if notice.about.as_ref() != Some(id) {
         return fault("it does not bear the id of the subscription");
     }
     let params = notice.params.as_deref();
@@ -335,7 +337,7 @@ fn judge(notice: &Notice, id: i64, is_acknowledged: bool, wanted: &Filter) -> Li
 }
 
 /// The result that ends a subscription bears its id.
-fn closing(result: &RawValue, id: i64) -> (String, bool) {
+fn closing(result: &RawValue, id: &Id) -> (String, bool) {
     let named = jsonrpc::at(result, &["_meta", crate::spec::meta::SUBSCRIPTION_ID]);
     if named.is_some_and(|named| named.get() == id.to_string()) {
         ("the server has ended it".to_owned(), true)

@@ -35,6 +35,11 @@ impl Speech {
     pub fn of(era: Era) -> Speech {
         Speech { era, version: era.as_str().to_owned() }
     }
+
+    /// The opening of an older session, whose version stands in the parameters alone.
+    pub(super) fn opening(era: Era) -> Speech {
+        Speech { era, version: String::new() }
+    }
 }
 
 /// Progress of one call.
@@ -130,7 +135,7 @@ impl Outgoing {
             method: methods::INITIALIZE.to_owned(),
             target: None,
             mirrored: Vec::new(),
-            speech: Speech { era: revision, version: String::new() },
+            speech: Speech::opening(revision),
         }
     }
 }

@@ -91,7 +91,7 @@ mod tests {
 
     fn report(outcome: Outcome, status: Option<u16>) -> Report {
         let (id, faults) = (Id::from(1), Vec::new());
-        Report { id, outcome, status, progress: 0, rejected: 0, elapsed: Ms(0), faults }
+        Report { id, outcome, status, progress: 0, rejected: 0, elapsed: Ms(0), faults, challenge: None }
     }
 
     fn complete(result: &Value) -> Outcome {

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::server::{Server, is_stream};
 use crate::machine::backoff;
 use crate::peer::client::Outcome;
+use crate::peer::client::auth::Challenge;
 use crate::peer::client::desk::Desk;
 use crate::peer::client::faults::REST;
 use crate::peer::client::follow::Incoming;
@@ -103,6 +104,9 @@ impl Reader {
         };
         let status = answer.status();
         self.tell(Incoming::Status(status.as_u16())).await;
+        if let Some(challenge) = Challenge::read(status.as_u16(), answer.headers()) {
+            self.tell(Incoming::Challenge(challenge)).await;
+        }
         if self.is_opening && status.is_success() {
             self.server.start_session(answer.headers());
         }

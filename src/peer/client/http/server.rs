@@ -1,16 +1,17 @@
 //! One URL: its connections, its session, and requests with the fields that each era wants.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Uri};
 use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
 use super::tls::Tls;
 use crate::peer::PeerError;
+use crate::peer::client::auth::Auth;
 use crate::peer::client::message::{Outgoing, Speech};
 use crate::spec::era::Era;
 use crate::spec::headers;
@@ -30,6 +31,8 @@ pub(super) struct Server {
     /// Connections without a call.
     idle: Mutex<Vec<Connection>>,
     session: Mutex<Session>,
+    /// Whose token goes with every request.
+    auth: OnceLock<Arc<Auth>>,
 }
 
 /// What an older era keeps between requests.
@@ -71,7 +74,13 @@ impl Server {
             tls,
             idle: Mutex::default(),
             session: Mutex::default(),
+            auth: OnceLock::new(),
         })
+    }
+
+    /// Takes the authorization for this server; false: it is for another one, or there is one already.
+    pub(super) fn set_auth(&self, auth: &Arc<Auth>) -> bool {
+        auth.is_for(&self.url) && self.auth.set(auth.clone()).is_ok()
     }
 
     /// A message with what its era wants on it.
@@ -132,7 +141,11 @@ impl Server {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = path_of(&self.uri);
-        request.headers_mut().insert(HOST, self.authority.clone());
+        let fields = request.headers_mut();
+        fields.insert(HOST, self.authority.clone());
+        if let Some(field) = self.auth.get().and_then(|auth| auth.field()) {
+            fields.insert(AUTHORIZATION, field);
+        }
         request
     }
 

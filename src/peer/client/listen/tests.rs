@@ -170,7 +170,7 @@ fn what_is_against_the_rules_of_a_subscription_is_told() {
                 &message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string(),
             ),
         };
-        let told = judge(&notice, 7, is_acknowledged, &wanted);
+        let told = judge(&notice, &Id::from(7), is_acknowledged, &wanted);
         assert!(format!("{told:?}").starts_with(expected), "{message}: {told:?}");
     }
 }

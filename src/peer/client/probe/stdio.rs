@@ -72,8 +72,8 @@ pub(super) async fn look(
 
 async fn version(client: &Client, options: &CallOptions) -> Result<(PointState, String), PeerError> {
     let speech = Speech { era: Era::V2026_07_28, version: FUTURE.to_owned() };
-    let outgoing = Outgoing::new(client.take_id(), methods::DISCOVER, Params::new(), options, speech);
-    let report = client.send(outgoing, options, |_| {}).await?;
+    let write = |id| Outgoing::new(id, methods::DISCOVER, Params::new(), options, speech.clone());
+    let report = client.send(write, options, |_| {}).await?;
     let Outcome::Error { code, data, .. } = &report.outcome else {
         return Ok((PointState::Violated, "no error".to_owned()));
     };
