@@ -95,6 +95,14 @@ pub enum PeerError {
     /// The server wants authorization that is not to be had.
     #[error(transparent)]
     Auth(#[from] AuthError),
+    /// More answers wait than may, and none of them can be given up.
+    #[error(
+        "{waiting} messages wait to be read and another answer is there; the client reads too slowly, or --buffer is too small"
+    )]
+    Overrun {
+        /// How many wait.
+        waiting: usize,
+    },
     /// The other side is gone, so nothing can be asked of it any more.
     #[error("the server is gone; start a new one")]
     Gone,

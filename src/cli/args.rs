@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::app::sockets::SocketAt;
+use crate::machine::buffer::Buffer;
 use call::{CallArgs, ProbeArgs};
 use check::CheckArgs;
 use selftest::SelftestArgs;
@@ -263,6 +264,10 @@ pub(super) struct ServerArgs {
     /// Most progress notifications a second for each call, `flood` excepted; 0: no limit
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) max_progress: u32,
+    /// Messages that may wait for a slow reader (2 or more); beyond that progress is merged and dropped,
+    /// and an answer for which there is no room ends the channel; default: 64, and answers wait
+    #[arg(long, value_name = "N", value_parser = at_least_two)]
+    pub(super) buffer: Option<usize>,
     /// Items on one page of a list
     #[arg(long, value_name = "N")]
     pub(super) page_size: Option<usize>,
@@ -313,6 +318,14 @@ pub(super) enum Answers {
     JsonDeaf,
     /// As auto, and a client that leaves does not reach the handler
     LegacyStateless,
+}
+
+fn at_least_two(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|_| format!("{text} is no number"))?;
+    match Buffer::<(), ()>::new(count) {
+        Ok(_) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -114,6 +114,7 @@ fn options(args: &ServerArgs) -> ServerOptions {
     ServerOptions {
         ledger: ledger(args.ledger.as_deref()),
         max_progress_per_s: Some(args.max_progress).filter(|most| *most > 0),
+        buffer: args.buffer,
         page_size: args.page_size,
         cleanup_limit: Ms(args.cleanup_limit_ms),
         era: match args.era {

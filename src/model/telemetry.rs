@@ -83,8 +83,16 @@ impl Model {
         let (Some(stage), Some(idx)) = (stage, found) else { return };
         if stage == Stage::QueueDepth {
             let number = |name: &str| member(name).and_then(|raw| raw.get().parse().ok());
-            let events = number("events").unwrap_or(0);
-            let reading = Queue { events, capacity: number("capacity"), ..Queue::default() };
+            let count = |name: &str| number(name).unwrap_or(0);
+            let reading = Queue {
+                events: count("events"),
+                capacity: number("capacity"),
+                coalesced: count("coalesced"),
+                evicted: count("evicted"),
+                discarded: count("discarded"),
+                refused: count("refused"),
+                ..Queue::default()
+            };
             let stream = self.call(idx).and_then(|call| call.stream);
             self.flow_queue(At { stream, dir: Dir::S2c, ..at }, Whose::Server, reading, row);
         }

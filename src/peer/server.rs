@@ -17,6 +17,7 @@ mod legacy;
 mod listen;
 mod message;
 mod methods;
+mod outlet;
 mod prompts;
 mod questions;
 mod resources;
@@ -107,6 +108,9 @@ pub struct ServerOptions {
     /// Most progress notifications a second for each request, `flood` excepted; `None`: no limit. A
     /// first and a last one are always told (PRG-11). ours: 10.
     pub max_progress_per_s: Option<u32>,
+    /// Messages that may wait for one reader, of an event stream or of a pipe, at least 2; an answer
+    /// beyond that is refused and ends the channel. `None`: 64, and an answer waits for room.
+    pub buffer: Option<usize>,
     /// Items on one page of a list; `None`: all on one page.
     pub page_size: Option<usize>,
     /// Addresses may be listened on that others on the network can reach. An `Origin` that is
@@ -139,6 +143,7 @@ impl Default for ServerOptions {
             mode: AnswerMode::Auto,
             keep_alive: Ms(15_000),
             max_progress_per_s: Some(10),
+            buffer: None,
             page_size: None,
             is_open_to_network: false,
             allowed_origins: Vec::new(),
@@ -201,10 +206,6 @@ pub async fn serve_http(
 
 /// The path of the HTTP endpoint.
 pub const ENDPOINT: &str = "/mcp";
-
-/// Messages waiting for the wire, for each outbound channel: enough to keep a pipe full, small
-/// enough that a slow reader slows the handler instead of filling the memory.
-const OUT_CAPACITY: usize = 64;
 
 /// After the input ended, how long calls may still finish, so that what a shell pipes in is
 /// answered. ours: the specification says no more than that the server should end promptly.

@@ -18,6 +18,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::event::telemetry::{self, Stage};
+use crate::machine::buffer::Counters;
 use crate::time::Ms;
 use crate::wire::jsonrpc::Id;
 
@@ -184,10 +185,16 @@ impl Teller {
         self.say(Stage::Effect, &more);
     }
 
-    /// So many messages wait to be written; `capacity`: how many may, where that is bounded.
-    pub fn queue(&self, events: usize, capacity: Option<usize>) {
+    /// So many messages wait to be written; `capacity`: how many may, where that is bounded;
+    /// `counters`: what was given up so far.
+    pub fn queue(&self, events: usize, capacity: Option<usize>, counters: Counters) {
         let capacity = capacity.map(|capacity| ("capacity", json!(capacity)));
-        let more: Vec<_> = [("events", json!(events))].into_iter().chain(capacity).collect();
+        let Counters { coalesced, evicted, discarded, refused } = counters;
+        let counters =
+            [("coalesced", coalesced), ("evicted", evicted), ("discarded", discarded), ("refused", refused)];
+        let counters = counters.into_iter().filter(|(_, count)| *count > 0);
+        let counters = counters.map(|(name, count)| (name, json!(count)));
+        let more: Vec<_> = [("events", json!(events))].into_iter().chain(capacity).chain(counters).collect();
         self.say(Stage::QueueDepth, &more);
     }
 
@@ -226,8 +233,8 @@ mod tests {
         by_pipe.tell(Stage::HandlerStart);
         by_http.effect(Some("k-1"), "charge-001");
         by_http.effect(None, "charge-002");
-        by_pipe.queue(3, Some(64));
-        by_pipe.queue(99, None);
+        by_pipe.queue(3, Some(64), Counters { coalesced: 7, refused: 1, ..Counters::default() });
+        by_pipe.queue(99, None, Counters::default());
         Teller::default().tell(Stage::Done);
         telemetry.close(LIMIT);
         by_pipe.tell(Stage::Done);
@@ -236,7 +243,8 @@ mod tests {
             r#"{"stage":"handler_start","request":7}"#.to_owned(),
             format!(r#"{{"stage":"effect",{http},"key":"k-1","receipt":"charge-001"}}"#),
             format!(r#"{{"stage":"effect",{http},"receipt":"charge-002"}}"#),
-            r#"{"stage":"queue_depth","request":7,"events":3,"capacity":64}"#.to_owned(),
+            r#"{"stage":"queue_depth","request":7,"events":3,"capacity":64,"coalesced":7,"refused":1}"#
+                .to_owned(),
             r#"{"stage":"queue_depth","request":7,"events":99}"#.to_owned(),
         ];
         drop((by_pipe, by_http, telemetry));

@@ -5,9 +5,10 @@ use serde_json::json;
 use super::rig::Stage;
 use super::trace::Trace;
 use super::{Shown, holds};
+use crate::event::Queue;
 use crate::machine::deadlines::Fired;
 use crate::machine::policy::clock::ClockPolicy;
-use crate::model::flow::Whose;
+use crate::model::flow::{Gauge, Whose};
 use crate::model::{CallIdx, CallState};
 use crate::peer::client::{CallOptions, raw};
 use crate::spec::transport::Transport;
@@ -25,6 +26,9 @@ const SLACK: Ms = Ms(200);
 /// Between two steps of the work, and how many of them: more than the maximum has room for.
 const STEP_MS: u64 = 50;
 const STEPS: u64 = 50;
+
+/// Messages that may wait in the server of the flood.
+const BUFFER: &str = "8";
 
 /// The flood, and how long its reader rests first.
 const FLOOD: u64 = 800;
@@ -90,7 +94,7 @@ fn limits() -> ClockPolicy {
 
 /// 10: what waits for a slow reader stays within its bound, and the answer is not lost.
 pub(super) async fn stays_bounded(stage: &Stage, on: Transport) -> anyhow::Result<Shown> {
-    let rig = stage.rig(10, on, &[]).await?;
+    let rig = stage.rig(10, on, &["--buffer", BUFFER]).await?;
     let options = CallOptions { wants_progress: true, ..CallOptions::default() };
     let bytes = match on {
         Transport::Stdio => 4000,
@@ -115,18 +119,24 @@ fn bounded(trace: &Trace) -> Shown {
     let (idx, flood) = trace.only("flood")?;
     holds(flood.state == CallState::AnsweredOk, || format!("the call ended {}", flood.state.as_str()))?;
     trace.result(idx)?;
-    let (high, capacity) = queue(trace, idx)?;
-    holds(high <= capacity, || format!("{high} messages waited where {capacity} may"))?;
-    let count = flood.progress.count;
-    Ok(format!("at most {high} of {capacity} waited, {count} of {FLOOD} values passed, and the answer"))
+    let gauge = queue(trace, idx)?;
+    let high = gauge.high_events;
+    let Queue { capacity, coalesced, evicted, discarded, refused, .. } = gauge.last;
+    let capacity = capacity.ok_or_else(|| format!("{high} messages waited without a bound"))?;
+    let is_within = high <= capacity && capacity.to_string() == BUFFER && refused == 0;
+    holds(is_within, || format!("{high} messages waited where {capacity} may, {refused} were refused"))?;
+    let (passed, dropped) = (u64::from(flood.progress.count), coalesced + evicted + discarded);
+    holds(passed + dropped == FLOOD, || {
+        format!("{passed} values passed and {dropped} were dropped of {FLOOD}")
+    })?;
+    Ok(format!(
+        "at most {high} of {capacity} waited; {passed} of {FLOOD} values passed, newer ones took the place of {dropped}, and the answer came"
+    ))
 }
 
-/// The most that waited in the server, as it told, and how many may.
-fn queue(trace: &Trace, idx: CallIdx) -> Result<(u64, u64), String> {
-    let gauges = trace.model.flows().iter().filter(|flow| flow.call == Some(idx) || flow.stream.is_none());
-    let gauge = gauges.filter_map(|flow| flow.gauge()).find(|gauge| gauge.whose == Whose::Server);
-    let gauge = gauge.ok_or("the server told nothing about its queue")?;
-    let capacity =
-        gauge.last.capacity.ok_or_else(|| format!("{} waited without a bound", gauge.high_events))?;
-    Ok((gauge.high_events, capacity))
+/// The queue of the server, as it told.
+fn queue(trace: &Trace, idx: CallIdx) -> Result<Gauge, String> {
+    let of_call = trace.model.flows().iter().filter(|flow| flow.call == Some(idx) || flow.stream.is_none());
+    let gauge = of_call.filter_map(|flow| flow.gauge()).find(|gauge| gauge.whose == Whose::Server);
+    gauge.copied().ok_or_else(|| "the server told nothing about its queue".to_owned())
 }

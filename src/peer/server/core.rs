@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,6 +24,7 @@ use super::caller::Caller;
 use super::hub::Hub;
 use super::message::{self, Refusal, Request};
 use super::methods::Method;
+use super::outlet::{Outlet, Sort};
 use super::sealed::Seal;
 use super::shop::Shop;
 use super::store::Store;
@@ -118,13 +118,20 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
     /// The status that goes with a response; `None`: a notification.
     pub(super) status: Option<u16>,
+    /// What may become of it before a slow reader.
+    pub(super) sort: Sort,
 }
 
 impl Outgoing {
+    /// A message that is not given up.
+    pub(super) fn new(live: Option<Arc<Live>>, body: Bytes, status: Option<u16>) -> Outgoing {
+        Outgoing { live, body, status, sort: Sort::Final }
+    }
+
     /// No message: the client may be let go for a while, and come back for the rest
     /// (spec 2025-11-25 `basic/transports#sending-messages-to-the-server`).
     pub(super) fn pause(live: &Arc<Live>) -> Outgoing {
-        Outgoing { live: Some(live.clone()), body: Bytes::new(), status: None }
+        Outgoing::new(Some(live.clone()), Bytes::new(), None)
     }
 
     pub(super) fn is_pause(&self) -> bool {
@@ -145,7 +152,7 @@ impl Outgoing {
 
 impl From<&Refusal> for Outgoing {
     fn from(refusal: &Refusal) -> Outgoing {
-        Outgoing { live: None, body: refusal.to_bytes(), status: Some(refusal.status) }
+        Outgoing::new(None, refusal.to_bytes(), Some(refusal.status))
     }
 }
 
@@ -208,7 +215,7 @@ impl Core {
         self: &Arc<Self>,
         request: Request,
         caller: Caller,
-        sink: mpsc::Sender<Outgoing>,
+        sink: Outlet,
     ) -> Result<(Arc<Live>, impl Future<Output = ()> + Send + 'static), Refusal> {
         let method = Method::of(&request, caller.era)?;
         tracing::debug!(id = %request.id, ?method, client = ?caller.client_info, "a request");

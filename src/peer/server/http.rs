@@ -23,7 +23,6 @@ use hyper_util::server::conn::auto;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -32,7 +31,8 @@ use super::caller::Caller;
 use super::core::Core;
 use super::legacy::{exchange, oldest};
 use super::message::{self, Message, Refusal, Request};
-use super::{AnswerMode, DRAIN, ENDPOINT, OUT_CAPACITY, SharedCore, WIND_DOWN, tools};
+use super::outlet::outlet;
+use super::{AnswerMode, DRAIN, ENDPOINT, SharedCore, WIND_DOWN, tools};
 use crate::spec::transport::Transport;
 use crate::spec::{codes, methods};
 use crate::time::Ms;
@@ -240,7 +240,7 @@ where
         request.check_version(&caller)?;
         Ok(Caller { principal: head::principal(&head.headers), peer, ..caller })
     });
-    let (sink, messages) = mpsc::channel(OUT_CAPACITY);
+    let (sink, messages) = outlet(core.options.buffer);
     let started = checked.and_then(|caller| core.start(request, caller, sink));
     let (live, handler) = match started {
         Ok(started) => started,

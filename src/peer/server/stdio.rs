@@ -1,7 +1,6 @@
 //! The server on two pipes: one JSON message a line.
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufWriter};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
@@ -9,7 +8,8 @@ use super::calls::Calls;
 use super::core::Outgoing;
 use super::legacy::pipe::Pipe;
 use super::message::{self, Incoming, Message, Refusal, Request};
-use super::{DRAIN, OUT_CAPACITY, PeerError, SharedCore, WIND_DOWN};
+use super::outlet::{Outflow, Outlet, outlet};
+use super::{DRAIN, PeerError, SharedCore, WIND_DOWN};
 use crate::peer::faults::Fault;
 use crate::spec::transport::Transport;
 use crate::spec::{codes, methods};
@@ -34,7 +34,8 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let table = Calls::default();
-    let (to_writer, outgoing) = mpsc::channel(OUT_CAPACITY);
+    let (to_writer, outgoing) = outlet(core.options.buffer);
+    let refused = to_writer.refused();
     let is_broken = CancellationToken::new();
     core.handlers.spawn(write_out(writer, outgoing, table.clone(), is_broken.clone()));
     let legacy = Pipe::new(core.clone(), table.clone(), to_writer.clone());
@@ -47,6 +48,9 @@ where
         let read = tokio::select! {
             read = reader.read(&mut buf) => read,
             () = is_broken.cancelled() => break Ok(()),
+            () = refused.cancelled() => {
+                break Err(PeerError::Overrun { waiting: session.to_writer.level().waiting });
+            }
             () = cancel.cancelled() => break Ok(()),
         };
         let chunk = match read {
@@ -83,7 +87,7 @@ struct Session {
     table: Calls,
     /// The older revisions on these pipes.
     legacy: Pipe,
-    to_writer: mpsc::Sender<Outgoing>,
+    to_writer: Outlet,
 }
 
 impl Session {
@@ -97,7 +101,7 @@ impl Session {
                     if incoming.has_request() {
                         // A client that asks faster than it reads is slowed here, not kept in
                         // memory. Cancels are not held up: they need no room.
-                        drop(self.to_writer.reserve().await);
+                        let _ = self.to_writer.has_room().await;
                     }
                     self.take(incoming).await
                 }
@@ -164,20 +168,17 @@ impl Session {
     }
 }
 
-/// Writes messages; flushes whenever none is waiting.
+/// Writes messages; flushes whenever none is waiting, and after each where no more may be under way.
 async fn write_out<W: AsyncWrite + Unpin>(
     writer: W,
-    mut outgoing: mpsc::Receiver<Outgoing>,
+    mut outgoing: Outflow,
     table: Calls,
     is_broken: CancellationToken,
 ) {
     let mut writer = BufWriter::with_capacity(READ_BYTES, writer);
-    let mut batch = Vec::with_capacity(OUT_CAPACITY);
-    while outgoing.recv_many(&mut batch, OUT_CAPACITY).await > 0 {
-        for message in batch.drain(..) {
-            if !message.may_leave() {
-                continue;
-            }
+    let mut next = outgoing.recv().await;
+    while let Some(message) = next {
+        if message.may_leave() {
             if let (Some(live), Some(_)) = (&message.live, message.status) {
                 table.take(&live.id);
             }
@@ -186,10 +187,17 @@ async fn write_out<W: AsyncWrite + Unpin>(
                 return;
             }
         }
-        if writer.flush().await.is_err() {
-            is_broken.cancel();
-            return;
-        }
+        let waiting = if outgoing.is_strict() { None } else { outgoing.try_recv() };
+        next = match waiting {
+            Some(message) => Some(message),
+            None => {
+                if writer.flush().await.is_err() {
+                    is_broken.cancel();
+                    return;
+                }
+                outgoing.recv().await
+            }
+        };
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Bytes, Context, Ended, Live, Outgoing, message};
 use crate::event::telemetry::Stage;
+use crate::machine::buffer::Counters;
 use crate::peer::faults::Fault;
 use crate::spec::methods;
 use crate::wire::jsonrpc::Id;
@@ -54,7 +55,9 @@ pub(super) async fn begin(ctx: &Context) {
 /// Cancelled, or the transport is gone.
 pub(super) async fn answer(ctx: &mut Context, body: Bytes, status: u16) -> Result<(), Ended> {
     if !is_call(ctx) || ctx.faults().all_on().next().is_none() {
-        return ctx.send(body, Some(status)).await;
+        let sent = ctx.send(body, Some(status)).await;
+        ctx.tell_queue(true);
+        return sent;
     }
     if ctx.faults().is_on(Fault::NeverAnswers) {
         return Err(ctx.cancelled().await);
@@ -72,7 +75,7 @@ pub(super) async fn answer(ctx: &mut Context, body: Bytes, status: u16) -> Resul
     };
     ctx.send(body.clone(), Some(status)).await?;
     // What comes now belongs to a request that is over, so nothing holds it back.
-    let more = |body, status| Outgoing { live: None, body, status };
+    let more = |body, status| Outgoing::new(None, body, status);
     if ctx.faults().is_on(Fault::AnswersTwice) {
         let _ = ctx.sink.send(more(body, Some(status))).await;
     }
@@ -110,12 +113,14 @@ impl Context {
 
     /// Puts a message where no bound is, and tells how much waits there.
     pub(super) async fn pile_up(&mut self, body: Bytes) -> Result<(), Ended> {
-        self.pile.push_back(Outgoing { live: Some(self.live.clone()), body, status: None });
-        while let Ok(room) = self.sink.try_reserve() {
-            let Some(first) = self.pile.pop_front() else { break };
-            room.send(first);
+        self.pile.push_back(Outgoing::new(Some(self.live.clone()), body, None));
+        while let Some(first) = self.pile.pop_front() {
+            if let Err(first) = self.sink.try_send(first) {
+                self.pile.push_front(first);
+                break;
+            }
         }
-        self.live.teller.queue(self.pile.len(), None);
+        self.live.teller.queue(self.pile.len(), None, Counters::default());
         // Nothing else slows the one who fills it; the writer must have its turn.
         self.sleep(PILE_PAUSE).await
     }

@@ -10,11 +10,11 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response as HttpResponse, StatusCode};
-use tokio::sync::mpsc;
 
 use crate::peer::server::AnswerMode;
 use crate::peer::server::core::{Live, Outgoing};
 use crate::peer::server::message::Refusal;
+use crate::peer::server::outlet::Outflow;
 use crate::spec::headers;
 use crate::time::Ms;
 
@@ -85,7 +85,7 @@ pub(in crate::peer::server) fn event_stream(
 pub(super) async fn answer(
     mode: AnswerMode,
     keep_alive: Ms,
-    messages: mpsc::Receiver<Outgoing>,
+    messages: Outflow,
     hangup: Hangup,
 ) -> HttpResponse<Answer> {
     let mut events = Events { messages, keep_alive, _hangup: hangup, first: None, is_over: false };
@@ -93,7 +93,7 @@ pub(super) async fn answer(
         AnswerMode::Sse => {
             // The handler's first turn: what it refuses at once keeps its status (MET-14).
             tokio::task::yield_now().await;
-            if let Ok(outgoing) = events.messages.try_recv() {
+            if let Some(outgoing) = events.messages.try_recv() {
                 if outgoing.status.is_some_and(|status| status != 200)
                     && let Some(response) = response(&outgoing)
                 {
@@ -131,7 +131,7 @@ pub(super) async fn answer(
 
 /// The body of an event stream as it comes.
 struct Events {
-    messages: mpsc::Receiver<Outgoing>,
+    messages: Outflow,
     keep_alive: Ms,
     /// Dropped with the body.
     _hangup: Hangup,

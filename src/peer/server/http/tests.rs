@@ -398,6 +398,22 @@ async fn leaving_an_exchange_cancels_its_handler_before_and_after_the_head() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_that_nobody_reads_holds_the_newest_progress_and_the_answer() {
+    let options = ServerOptions { buffer: Some(3), mode: AnswerMode::Sse, ..ServerOptions::default() };
+    let core = Core::new(options);
+    let answer = Case::call("flood", &json!({ "n": 100 })).answer(&core).await;
+    tokio::time::sleep(Ms(60_000).into()).await;
+    let text = text(answer).await;
+    let events: Vec<Value> = text
+        .split_terminator("\n\n")
+        .filter_map(|event| serde_json::from_str(event.strip_prefix("data: ")?).ok())
+        .collect();
+    let progress: Vec<&Value> = events.iter().map(|event| &event["params"]["progress"]).collect();
+    assert_eq!(progress.last(), Some(&&json!(null)), "{text}");
+    assert!(progress.len() <= 4 && progress.contains(&&json!(100)), "{progress:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_posted_cancel_is_accepted_and_has_no_effect() {
     let core = core(AnswerMode::Auto);
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;

@@ -1,20 +1,15 @@
 //! Several messages at once: revision 2025-03-26 only (RPC-22). Their answers go out together.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use tokio::sync::mpsc;
 
 use crate::peer::server::calls::Calls;
 use crate::peer::server::core::Outgoing;
+use crate::peer::server::outlet::{Outflow, Outlet};
 
 /// Carries what the handlers of a batch say to `to`: notifications and questions as they come, and
 /// one array of all answers when the last handler has ended. `answers`: those that are there
 /// already. Without any answer nothing is sent (JSON-RPC 2.0, section 6).
-pub(super) async fn gather(
-    mut answers: Vec<Bytes>,
-    mut from: mpsc::Receiver<Outgoing>,
-    to: mpsc::Sender<Outgoing>,
-    calls: Calls,
-) {
+pub(super) async fn gather(mut answers: Vec<Bytes>, mut from: Outflow, to: Outlet, calls: Calls) {
     while let Some(outgoing) = from.recv().await {
         if !outgoing.may_leave() {
             continue;
@@ -36,7 +31,7 @@ pub(super) async fn gather(
         return;
     }
     // Nobody is left to tell if it fails.
-    let _ = to.send(Outgoing { live: None, body: array(&answers), status: Some(200) }).await;
+    let _ = to.send(Outgoing::new(None, array(&answers), Some(200))).await;
 }
 
 /// Messages as one array.
@@ -55,9 +50,10 @@ fn array(messages: &[Bytes]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peer::server::outlet::outlet;
 
     fn say(body: &'static str, status: Option<u16>) -> Outgoing {
-        Outgoing { live: None, body: Bytes::from_static(body.as_bytes()), status }
+        Outgoing::new(None, Bytes::from_static(body.as_bytes()), status)
     }
 
     #[tokio::test]
@@ -69,8 +65,8 @@ mod tests {
             (vec!["0"], vec![say("1", Some(200))], vec!["[0,1]"]),
             (vec!["0"], vec![], vec!["[0]"]),
         ] {
-            let (from, taken) = mpsc::channel(8);
-            let (to, mut got) = mpsc::channel(8);
+            let (from, taken) = outlet(None);
+            let (to, mut got) = outlet(None);
             for outgoing in said {
                 from.send(outgoing).await.unwrap();
             }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::{ACCEPT, ALLOW, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Response as HttpResponse};
-use tokio::sync::mpsc;
 
 use super::negotiation::{Negotiated, legacy};
 use super::said::Said;
@@ -20,7 +19,8 @@ use crate::peer::server::calls::Calls;
 use crate::peer::server::core::Outgoing;
 use crate::peer::server::http::answer::{self, Answer};
 use crate::peer::server::message::{self, Incoming, Message, Refusal, Request};
-use crate::peer::server::{AnswerMode, OUT_CAPACITY, ServerEra, SharedCore};
+use crate::peer::server::outlet::{Outflow, outlet};
+use crate::peer::server::{AnswerMode, ServerEra, SharedCore};
 use crate::spec::era::Era;
 use crate::spec::{codes, headers, methods};
 use crate::time::Ms;
@@ -222,7 +222,7 @@ async fn forward(core: SharedCore, held: Arc<Held>) {
 
 /// Puts an answer that is there already on a stream.
 fn say_answer(held: &Held, stream: &Stream<Said>, body: Bytes) {
-    let said = Said::new(Outgoing { live: None, body, status: Some(200) }, &held.session.calls, true);
+    let said = Said::new(Outgoing::new(None, body, Some(200)), &held.session.calls, true);
     stream.say_now(said.kind(), said);
 }
 
@@ -235,7 +235,7 @@ async fn take(
     peer: Option<SocketAddr>,
 ) -> HttpResponse<Answer> {
     let session = &held.session;
-    let (sink, said) = mpsc::channel(OUT_CAPACITY);
+    let (sink, said) = outlet(core.options.buffer);
     let mut answers = Vec::new();
     let mut handlers = Vec::new();
     for message in messages {
@@ -270,7 +270,7 @@ async fn take(
         core.handlers.spawn(handler);
     }
     if is_batch {
-        let (to, together) = mpsc::channel(OUT_CAPACITY);
+        let (to, together) = outlet(core.options.buffer);
         core.handlers.spawn(batch::gather(answers, said, to, session.calls.clone()));
         core.handlers.spawn(carry(core.options.mode, held.clone(), stream.clone(), together));
     } else {
@@ -283,12 +283,7 @@ async fn take(
 }
 
 /// Carries what handlers say to the stream of their POST, whether it is read or not.
-async fn carry(
-    mode: AnswerMode,
-    held: Arc<Held>,
-    stream: Arc<Stream<Said>>,
-    mut from: mpsc::Receiver<Outgoing>,
-) {
+async fn carry(mode: AnswerMode, held: Arc<Held>, stream: Arc<Stream<Said>>, mut from: Outflow) {
     while let Some(outgoing) = from.recv().await {
         if outgoing.is_pause() {
             stream.let_go();

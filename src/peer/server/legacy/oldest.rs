@@ -10,15 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use hyper::Response as HttpResponse;
-use tokio::sync::mpsc;
 
 use super::pipe::Pipe;
 use super::sessions::Sessions;
+use crate::peer::server::SharedCore;
 use crate::peer::server::calls::Calls;
-use crate::peer::server::core::Outgoing;
 use crate::peer::server::http::answer::{self, Answer};
 use crate::peer::server::message;
-use crate::peer::server::{OUT_CAPACITY, SharedCore};
+use crate::peer::server::outlet::{Outflow, outlet};
 use crate::time::Ms;
 
 /// Where the stream is.
@@ -51,7 +50,7 @@ struct Link {
     core: SharedCore,
     name: String,
     calls: Calls,
-    from: mpsc::Receiver<Outgoing>,
+    from: Outflow,
     quiet: Ms,
 }
 
@@ -67,7 +66,7 @@ impl Drop for Link {
 /// Opens a stream.
 pub(in crate::peer::server) fn open(core: &SharedCore) -> HttpResponse<Answer> {
     let (name, calls) = (Sessions::name(), Calls::default());
-    let (to_client, from) = mpsc::channel(OUT_CAPACITY);
+    let (to_client, from) = outlet(core.options.buffer);
     let pipe = Pipe::new(core.clone(), calls.clone(), to_client);
     {
         let mut links = core.links.lock();

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
 
 use super::negotiation::Negotiated;
 use super::session::{Session, Taken};
@@ -12,7 +11,8 @@ use super::{batch, is_modern, shape};
 use crate::peer::server::calls::Calls;
 use crate::peer::server::core::Outgoing;
 use crate::peer::server::message::{self, Incoming, Message, Notification, Refusal, Request, Response};
-use crate::peer::server::{OUT_CAPACITY, ServerEra, SharedCore};
+use crate::peer::server::outlet::{Outlet, outlet};
+use crate::peer::server::{ServerEra, SharedCore};
 use crate::spec::era::Era;
 use crate::spec::{codes, methods};
 
@@ -21,7 +21,7 @@ use crate::spec::{codes, methods};
 pub(in crate::peer::server) struct Pipe {
     core: SharedCore,
     calls: Calls,
-    to_client: mpsc::Sender<Outgoing>,
+    to_client: Outlet,
     /// What `initialize` has agreed on, once it has.
     session: OnceLock<Arc<Session>>,
 }
@@ -29,11 +29,7 @@ pub(in crate::peer::server) struct Pipe {
 impl Pipe {
     /// `calls`: where its requests are kept until they are answered; whoever writes what comes out
     /// of `to_client` takes them from there.
-    pub(in crate::peer::server) fn new(
-        core: SharedCore,
-        calls: Calls,
-        to_client: mpsc::Sender<Outgoing>,
-    ) -> Pipe {
+    pub(in crate::peer::server) fn new(core: SharedCore, calls: Calls, to_client: Outlet) -> Pipe {
         Pipe { core, calls, to_client, session: OnceLock::new() }
     }
 
@@ -82,7 +78,7 @@ impl Pipe {
 
     async fn say(&self, body: Bytes) {
         // The writer is gone only when everything is ending.
-        let _ = self.to_client.send(Outgoing { live: None, body, status: Some(200) }).await;
+        let _ = self.to_client.send(Outgoing::new(None, body, Some(200))).await;
     }
 
     /// The session that serves a request, or what becomes of it without one.
@@ -140,7 +136,7 @@ impl Pipe {
             self.say(Refusal::new(None, codes::INVALID_REQUEST, text).to_bytes()).await;
             return;
         };
-        let (sink, said) = mpsc::channel(OUT_CAPACITY);
+        let (sink, said) = outlet(self.core.options.buffer);
         let mut answers = Vec::new();
         for message in messages {
             let taken = match message {
@@ -177,7 +173,7 @@ impl Drop for Pipe {
 }
 
 /// Tells the client of changes, until the session ends.
-async fn forward(core: SharedCore, session: Arc<Session>, to_client: mpsc::Sender<Outgoing>) {
+async fn forward(core: SharedCore, session: Arc<Session>, to_client: Outlet) {
     while let Some(outgoing) = session.next_change(&core).await {
         if to_client.send(outgoing).await.is_err() {
             return;

@@ -93,7 +93,7 @@ mod tests {
         ];
         for (body, status, kind) in cases {
             let is_question = body.contains("roots/list");
-            let outgoing = Outgoing { live: None, body: Bytes::from(body.clone()), status };
+            let outgoing = Outgoing::new(None, Bytes::from(body.clone()), status);
             let said = Said::new(outgoing, &Calls::default(), true);
             assert_eq!((said.kind(), said.is_question()), (kind, is_question), "{body}");
             assert_eq!(said.is_last(), status.is_some());

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::negotiation::Negotiated;
@@ -19,6 +18,7 @@ use crate::peer::server::calls::Calls;
 use crate::peer::server::core::Outgoing;
 use crate::peer::server::hub::{Filter, Hub, Listener};
 use crate::peer::server::message::{self, Notification, Refusal, Request, Response};
+use crate::peer::server::outlet::Outlet;
 use crate::peer::server::questions::Questions;
 use crate::peer::server::resources;
 use crate::spec::era::Era;
@@ -109,7 +109,7 @@ impl Session {
         core: &SharedCore,
         request: Request,
         peer: Option<SocketAddr>,
-        sink: mpsc::Sender<Outgoing>,
+        sink: Outlet,
     ) -> Result<Taken, Refusal> {
         let era = self.agreed.era;
         if methods::Method::find(&request.method, era).is_none() {
@@ -225,7 +225,7 @@ impl Session {
                 change = listener.next() => change?,
             };
             if self.lock().is_ready {
-                return Some(Outgoing { live: None, body: change.notification(None), status: None });
+                return Some(Outgoing::new(None, change.notification(None), None));
             }
         }
     }

@@ -221,7 +221,7 @@ mod tests {
         for _ in 0..3 {
             let stream = one.open();
             let body = bytes::Bytes::from(vec![b' '; FINISHED_BYTES / 2]);
-            let outgoing = Outgoing { live: None, body, status: Some(200) };
+            let outgoing = Outgoing::new(None, body, Some(200));
             let said = Said::new(outgoing, &one.session.calls, true);
             assert!(stream.say(said.kind(), said).await);
             streams.push(stream);

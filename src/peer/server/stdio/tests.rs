@@ -373,3 +373,54 @@ async fn a_cancel_near_the_end_wins_or_loses_as_a_whole() {
     }
     assert_eq!((answered.first(), answered.last()), (Some(&false), Some(&true)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_that_nobody_reads_is_merged_and_its_answer_is_kept() {
+    // The pipe holds a few messages only.
+    let options = ServerOptions { buffer: Some(3), ..ServerOptions::default() };
+    let mut peer = Peer::start_with(options, 1000);
+    peer.call(json!(1), "flood", json!({ "n": 100, "size": 300 }), Some(json!("a"))).await;
+    peer.call(json!(2), "flood", json!({ "n": 100, "size": 300 }), Some(json!("b"))).await;
+    // At the pace of a flood before a reader that has stopped, both are long done.
+    tokio::time::sleep(Ms(60_000).into()).await;
+    let (mut answered, mut last) = (Vec::new(), [0, 0]);
+    while answered.len() < 2 {
+        let message = peer.next().await;
+        match message["params"]["progressToken"].as_str() {
+            Some(token) => {
+                let value = message["params"]["progress"].as_u64().unwrap();
+                let last = &mut last[usize::from(token == "b")];
+                assert!(value > *last, "{token} {value}");
+                *last = value;
+            }
+            None => answered.push(message["id"].as_u64().unwrap()),
+        }
+    }
+    answered.sort_unstable();
+    assert_eq!(answered, [1, 2]);
+    assert!(last.iter().all(|value| *value > 0), "{last:?}");
+    assert!(peer.end().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_has_no_room_in_a_given_buffer_ends_the_server_loudly() {
+    let options = ServerOptions { buffer: Some(3), ..ServerOptions::default() };
+    let mut peer = Peer::start_with(options, 600);
+    for id in 0..8 {
+        peer.call(json!(id), "silent", json!({ "ms": 100 }), None).await;
+    }
+    tokio::time::sleep(Ms(150).into()).await;
+    let rest = async {
+        let mut ids = Vec::new();
+        while let Some(line) = peer.output.next_line().await.unwrap() {
+            ids.push(serde_json::from_str::<Value>(&line).unwrap()["id"].as_u64().unwrap());
+        }
+        ids
+    };
+    let (rest, served) = tokio::join!(rest, peer.served);
+    let error = served.unwrap().unwrap_err();
+    assert!(matches!(error, PeerError::Overrun { .. }), "{error}");
+    // Those that had room come, each once, and no other.
+    assert!((3..8).contains(&rest.len()), "{rest:?}");
+    assert!(rest.is_sorted_by(|one, next| one < next), "{rest:?}");
+}
