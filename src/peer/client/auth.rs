@@ -191,6 +191,8 @@ impl Auth {
         self.may_try(challenge, tries)?;
         let resource = self.resource(challenge).await?;
         let issuer = self.issuer(&state, &resource).await?;
+        // Before anybody is bothered.
+        issuer.token_endpoint(self.is_local)?;
         let asked = Asked { issuer: &issuer, resource: &resource };
         if challenge.status == 401 && !tries.is_renewed {
             tries.is_renewed = true;

@@ -134,7 +134,7 @@ impl Auth {
         secrets: &[&Secret],
     ) -> Result<Token, AuthError> {
         let issuer = asked.issuer;
-        let endpoint = issuer.endpoint("token endpoint", issuer.token_endpoint.as_ref(), self.is_local)?;
+        let endpoint = issuer.token_endpoint(self.is_local)?;
         let mut pairs = grant.to_vec();
         // RFC 8707 §2: the token is for this server and no other.
         pairs.push(("resource", &asked.resource.resource));

@@ -77,6 +77,14 @@ impl IssuerMetadata {
         Ok(url)
     }
 
+    /// Where tokens are fetched.
+    ///
+    /// # Errors
+    /// As [`IssuerMetadata::endpoint`].
+    pub(super) fn token_endpoint(&self, is_local: bool) -> Result<&str, AuthError> {
+        self.endpoint("token endpoint", self.token_endpoint.as_ref(), is_local)
+    }
+
     /// It may give tokens that last without a person.
     pub(super) fn offers(&self, grant_type: &str) -> bool {
         self.grant_types_supported.as_ref().is_none_or(|types| types.iter().any(|one| one == grant_type))
