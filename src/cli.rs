@@ -8,6 +8,7 @@ mod args;
 mod call;
 mod check;
 mod ctl;
+mod faults;
 mod ls;
 mod probe;
 mod rules;
@@ -74,6 +75,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
         Command::Serve(args) => serve::serve(&args),
         Command::Call(args) => call::call(&args),
         Command::Ctl(args) => ctl::ctl(&args),
+        Command::Faults(args) => faults::faults(&args),
         Command::Probe(args) => probe::probe(&args),
         Command::Selftest(args) => selftest::selftest(&args),
     }

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::session::{About, Record};
+use super::sockets::SocketAt;
 use super::taps::{self, RunningHttp};
 use crate::event::tape::Tape;
 use crate::event::{Dir, What};
@@ -51,7 +52,13 @@ pub fn start(
         is_upstream_http2: false,
         extra_ca: None,
     };
-    let about = About { record, label: Some("demo".to_owned()), upstream: Some(url), ..About::default() };
+    let about = About {
+        record,
+        label: Some("demo".to_owned()),
+        upstream: Some(url),
+        control: Some(SocketAt::Default),
+        ..About::default()
+    };
     let tap = taps::start_http(http, about)?;
     let tour = {
         let (url, tape, stop) = (tap.client_url.clone(), tap.tape.clone(), stop.clone());

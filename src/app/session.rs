@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::sockets::SocketAt;
+use crate::command::Recipe;
 use crate::event::Transport;
 use crate::event::tape::Tape;
 use crate::time::Clock;
@@ -49,6 +50,12 @@ pub struct About {
     pub label: Option<String>,
     /// Where servers may tell about their work; `None`: nowhere.
     pub telemetry: Option<SocketAt>,
+    /// Where orders are taken; `None`: nowhere.
+    pub control: Option<SocketAt>,
+    /// What the tap does by itself.
+    pub recipe: Recipe,
+    /// From which faults without a seed of their own draw; `None`: as the recipe says.
+    pub seed: Option<u64>,
     /// stdio: the server's command.
     pub command: Vec<String>,
     /// HTTP: where requests go.
@@ -89,6 +96,7 @@ impl Session {
             upstream: header.upstream.clone(),
             listen: None,
             recording: None,
+            control: None,
         };
         let started = match about.record {
             Record::Default => Library::of_user().map(|library| {
@@ -106,6 +114,11 @@ impl Session {
         Session { tape, recorder, trouble, run, announced: None }
     }
 
+    /// Says where orders are taken, before the session is announced.
+    pub fn takes_orders_at(&mut self, control: PathBuf) {
+        self.run.control = Some(control);
+    }
+
     /// Lets viewers find this session among the running taps; `listen`: where its clients go. A
     /// tap that cannot be announced works all the same.
     pub fn announce(&mut self, listen: Option<String>) {
@@ -120,6 +133,12 @@ impl Session {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.run.session
+    }
+
+    /// A name given by the user.
+    #[must_use]
+    pub fn label(&self) -> Option<&str> {
+        self.run.label.as_deref()
     }
 
     /// Where the tap puts what happens.

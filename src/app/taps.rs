@@ -1,7 +1,7 @@
 //! Running a tap with its recording.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::control::desk::{self, Desk};
 use super::session::{About, Session};
 use super::sockets::{OwnerSocket, SocketAt};
 use crate::event::Transport;
@@ -91,8 +92,13 @@ pub struct RunningHttp {
     pub telemetry: Option<PathBuf>,
     /// Why it may not, although it should.
     pub telemetry_trouble: Option<String>,
+    /// Where it takes orders.
+    pub control: Option<PathBuf>,
+    /// Why it takes none, although it should.
+    pub control_trouble: Option<String>,
     /// Where notes of the user's go.
     pub tape: Tape,
+    desk: Option<Desk>,
     telling: Option<Telling>,
     stop: CancellationToken,
     thread: JoinHandle<()>,
@@ -148,12 +154,19 @@ struct Listening {
 /// When it cannot listen, or its options cannot be met.
 pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningHttp> {
     let telemetry_at = about.telemetry.clone();
+    let (control_at, recipe) = (about.control.clone(), about.recipe.clone());
+    let seed = about.seed.or(recipe.seed).unwrap_or(0);
     let mut session = Session::start(Transport::Http, about);
+    let hands = Hands::new(session.tape().clone(), seed);
+    if let Err(error) = desk::arm(&recipe, hands.as_ref()) {
+        session.discard();
+        return Err(error);
+    }
     let stop = CancellationToken::new();
     let (tell, told) = mpsc::channel();
     let run = {
-        let (tape, stop) = (session.tape().clone(), stop.clone());
-        move || run_http(options, tape, stop, &tell)
+        let (tape, hands, stop) = (session.tape().clone(), hands.clone(), stop.clone());
+        move || run_http(options, tape, hands, stop, &tell)
     };
     let thread = std::thread::Builder::new().name("http tap".to_owned()).spawn(run);
     let thread = thread.context("cannot start the tap's thread")?;
@@ -165,6 +178,11 @@ pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningH
         }
         Err(gone) => return Err(gone).context("the tap ended before it listened"),
     };
+    let desk = Desk::open(control_at.as_ref(), &mut session, hands);
+    let (desk, control_trouble) = match desk {
+        Ok(desk) => (desk, None),
+        Err(error) => (None, Some(format!("{error:#}"))),
+    };
     session.announce(Some(listening.client_url.clone()));
     let telling = Telling::start(telemetry_at.as_ref(), &session, Some(listening.callers));
     let (telling, telemetry_trouble) = match telling {
@@ -174,6 +192,9 @@ pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningH
     Ok(RunningHttp {
         telemetry: telling.as_ref().map(|telling| telling.socket.path().to_owned()),
         telemetry_trouble,
+        control: desk.as_ref().map(|desk| desk.path().to_owned()),
+        control_trouble,
+        desk,
         telling,
         client_url: listening.client_url,
         upstream_trouble: listening.upstream_trouble,
@@ -190,6 +211,7 @@ pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningH
 fn run_http(
     options: HttpOptions,
     tape: Tape,
+    hands: Arc<Hands>,
     stop: CancellationToken,
     tell: &mpsc::Sender<anyhow::Result<Listening>>,
 ) {
@@ -203,7 +225,6 @@ fn run_http(
     };
     runtime.block_on(async {
         let tracker = TaskTracker::new();
-        let hands = Hands::new(tape.clone(), 0);
         match HttpTap::bind(options, tape, hands, tracker.clone(), stop).await {
             Ok(tap) => {
                 let client_url = tap.client_url();
@@ -226,6 +247,7 @@ fn run_http(
 impl RunningHttp {
     /// Stops accepting, ends what is open, finishes the recording.
     pub fn stop(self) {
+        drop(self.desk);
         self.stop.cancel();
         // A panic of the tap was reported by its thread; the recording is ended all the same.
         let _ = self.thread.join();

@@ -17,7 +17,7 @@ use crate::machine::buffer::Buffer;
 use call::{CallArgs, ProbeArgs};
 use check::CheckArgs;
 use selftest::SelftestArgs;
-use steering::{CtlArgs, ServerSteering};
+use steering::{CtlArgs, FaultsArgs, ServerSteering};
 
 /// Sits between an MCP client and an MCP server and shows what really passes.
 #[derive(Debug, Parser)]
@@ -61,8 +61,10 @@ pub(super) enum Command {
     Serve(ServeArgs),
     /// Call a server with the reference client
     Call(Box<CallArgs>),
-    /// Give orders to a running reference server
+    /// Give orders to a running tap: hold, cancel, delay, disconnect, retry and more
     Ctl(CtlArgs),
+    /// Read a recipe of faults and say what it does
+    Faults(FaultsArgs),
     /// Look at any server from outside: its era, and the points of its transport
     Probe(ProbeArgs),
     /// Play twelve statements about reliability through real taps, and judge them by what was recorded
@@ -131,6 +133,15 @@ pub(super) struct TapArgs {
     #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true,
         default_missing_value = "")]
     pub(super) telemetry: Option<SocketAt>,
+    /// Where orders are taken (`midwire ctl` gives them); `off`: nowhere; default: a socket of its own
+    #[arg(long, value_name = "SOCKET|off")]
+    pub(super) control: Option<String>,
+    /// Make the trouble that this recipe describes (docs/recipes.md)
+    #[arg(long, value_name = "FILE")]
+    pub(super) faults: Option<PathBuf>,
+    /// What the random numbers of faults come from; default: as the recipe says, else 0
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
 }
 
 #[derive(Debug, Args)]

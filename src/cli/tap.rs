@@ -4,7 +4,9 @@ use std::io::IsTerminal as _;
 
 use super::args::{HttpArgs, Screen, StdioArgs, TapArgs};
 use super::{CLEAN, say, view};
+use crate::app::recipe;
 use crate::app::session::{About, Record};
+use crate::app::sockets::SocketAt;
 use crate::app::taps::{self, EndSignals};
 use crate::app::viewer::{self, Target};
 use crate::proxy::http::{HttpOptions, Upstream};
@@ -23,7 +25,7 @@ pub(super) fn stdio(args: &StdioArgs) -> anyhow::Result<u8> {
         telemetry: None,
     };
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let about = About { command, ..about(&args.tap) };
+    let about = About { command, ..about(&args.tap)? };
     let status = taps::run_stdio(&options, about, say)?;
     // 128 + n fits; a status above 255 does not exist.
     Ok(u8::try_from(status & 0xff).unwrap_or(u8::MAX))
@@ -41,7 +43,7 @@ pub(super) fn http(args: &HttpArgs, screen: &Screen) -> anyhow::Result<u8> {
         is_upstream_http2: args.http2,
         extra_ca: args.ca.clone(),
     };
-    let about = About { upstream: Some(args.upstream.clone()), ..about(&args.tap) };
+    let about = About { upstream: Some(args.upstream.clone()), ..about(&args.tap)? };
     let has_screen = !args.headless && std::io::stdout().is_terminal() && about.record != Record::Off;
     // Before anybody can know of the tap: whoever does may end it.
     let signals = if has_screen { None } else { Some(EndSignals::listen()?) };
@@ -64,6 +66,9 @@ pub(super) fn http(args: &HttpArgs, screen: &Screen) -> anyhow::Result<u8> {
         }
         (None, None) => {}
     }
+    if let Some(trouble) = &tap.control_trouble {
+        say(&format!("no orders are taken: {trouble}"));
+    }
     say(&format!("give clients {} (passed on to {})", tap.client_url, args.upstream));
     let code = match (tap.recording.clone(), signals) {
         (Some(recording), None) => {
@@ -79,11 +84,19 @@ pub(super) fn http(args: &HttpArgs, screen: &Screen) -> anyhow::Result<u8> {
     code
 }
 
-fn about(args: &TapArgs) -> About {
-    About {
+fn about(args: &TapArgs) -> anyhow::Result<About> {
+    let recipe = args.faults.as_deref().map(recipe::load).transpose()?.unwrap_or_default();
+    Ok(About {
         record: Record::from_option(args.record.as_deref()),
         label: args.label.clone(),
         telemetry: args.telemetry.clone(),
+        control: match args.control.as_deref() {
+            None => Some(SocketAt::Default),
+            Some("off") => None,
+            Some(path) => Some(SocketAt::Path(path.into())),
+        },
+        recipe,
+        seed: args.seed,
         ..About::default()
-    }
+    })
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Number, Value, json};
 
 use super::order::{Given, Order, Said, Wrong, verb};
-use super::{Applied, ArmedRule, Command, HeldMessage, OpenRequest, Refused, Rule, Status, read, write};
+use super::{Applied, ArmedRule, By, Command, HeldMessage, OpenRequest, Refused, Rule, Status, read, write};
 use crate::wire::json::{self, Document};
 
 /// Why JSON is no order.
@@ -15,15 +15,16 @@ pub struct JsonError {
     pub why: String,
 }
 
-/// Reads one order: an object whose `do` is a verb.
+/// Reads one order: an object whose `do` is a verb; `by` may say who gives it.
 ///
 /// # Errors
 /// When it is none: why, and what is allowed.
-pub fn parse(text: &[u8]) -> Result<Command, JsonError> {
-    order(text).and_then(|order| read::command(&order)).map_err(|wrong| JsonError { why: wrong.why })
+pub fn parse(text: &[u8]) -> Result<(Command, Option<By>), JsonError> {
+    let read = order(text).and_then(|(order, by)| Ok((read::command(&order)?, by)));
+    read.map_err(|wrong| JsonError { why: wrong.why })
 }
 
-fn order(text: &[u8]) -> Result<Order, Wrong> {
+fn order(text: &[u8]) -> Result<(Order, Option<By>), Wrong> {
     let document = Document::new(bytes::Bytes::copy_from_slice(text));
     let no_object = || Wrong::whole(r#"an order is a JSON object, such as {"do":"status"}"#);
     let document = document.ok_or_else(no_object)?;
@@ -31,17 +32,22 @@ fn order(text: &[u8]) -> Result<Order, Wrong> {
     if !root.is_object() {
         return Err(no_object());
     }
-    let (mut found, mut members) = (None, Vec::new());
+    let (mut found, mut by, mut members) = (None, None, Vec::new());
     for (name, value) in root.members() {
         if name == "do" {
             let text = value.text().ok_or_else(|| Wrong::whole("`do` is a verb"))?;
             found = Some(verb(&text, 0)?);
+        } else if name == "by" {
+            let all = [By::Viewer, By::Ctl, By::Recipe, By::Lesson];
+            let one = all.into_iter().find(|by| value.is_text(by.as_str()));
+            let why = "`by` is viewer, ctl, recipe or lesson";
+            by = Some(one.ok_or_else(|| Wrong::whole(why))?);
         } else {
             members.push(Said { value: given(&name, value)?, name: name.into_owned(), at: 0 });
         }
     }
     let verb = found.ok_or_else(|| Wrong::whole("an order has a verb: `do`"))?;
-    Ok(Order { verb, members })
+    Ok((Order { verb, members }, by))
 }
 
 fn given(name: &str, value: json::Value<'_>) -> Result<Given, Wrong> {

@@ -192,7 +192,7 @@ fn at_once(known: &Known) -> Result<Command, Wrong> {
         },
         "extend" => Command::Extend {
             held: known.whole("held").ok_or_else(|| known.lacks("`held`"))?,
-            by: known.span("by").ok_or_else(|| known.lacks("`by`"))?,
+            by: known.span("more").ok_or_else(|| known.lacks("`more`"))?,
         },
         "disarm" => Command::Disarm(which.ok_or_else(|| known.lacks("a number, or all"))?),
         "flow" => Command::Flow(known.whole("bounded").map_or(Flow::PassThrough, Flow::Bounded)),

@@ -5,7 +5,7 @@ mod table;
 
 pub use self::page::{completions, expectations_page, explain, page};
 pub(super) use self::table::SPOILS;
-pub use self::table::{EXPECTATIONS, RULE, VERBS};
+pub use self::table::{EXPECTATIONS, RULE, VERBS, VERDICTS};
 
 /// What a verb may do, and what it takes.
 #[derive(Debug)]

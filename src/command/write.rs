@@ -135,7 +135,7 @@ pub(super) fn order(command: &Command) -> Order {
         }
         Command::Extend { held, by } => {
             m.whole("held", *held);
-            m.whole("by", by.0);
+            m.whole("more", by.0);
             "extend"
         }
         Command::Flow(Flow::PassThrough) => "flow",

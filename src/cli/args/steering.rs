@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::Args;
 
 use crate::app::sockets::SocketAt;
 use crate::peer::faults::Fault;
+use crate::time::Ms;
 
 /// How the reference server is steered beside the wire.
 #[derive(Debug, Args)]
@@ -37,38 +38,59 @@ pub(in crate::cli) struct ClientSteering {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  midwire serve http --control=/tmp/server.ctl
+  midwire ctl - status
+  midwire ctl files hold on='tool:charge kind:result'
+  midwire ctl files release all reverse
+  midwire ctl files cancel on='id:7' client=error
+  midwire ctl 4711 delay on='kind:progress' ms=300 jitter=100 times=always seed=7
+  midwire ctl - race on='tool:slow' first=cancel times=20 --follow
+  midwire ctl verbs                 all verbs; `midwire ctl verbs delay`: all about one
   midwire ctl --serve /tmp/server.ctl fault late_answer on
   midwire ctl --serve /tmp/server.ctl faults
 
-Exit codes: 0 done, 1 refused, 2 nobody listens there.")]
+TAP: its label, the number of its process, the beginning of its session's name, its socket, or `-`
+for the only one. docs/hands.md explains the verbs.
+Exit codes: 0 done, 1 refused, 2 nobody listens there, or the order cannot be read.")]
 pub(in crate::cli) struct CtlArgs {
-    /// The control socket of a reference server
+    /// The tap, and the order: a verb and what it takes
+    #[arg(value_name = "TAP ORDER", num_args = 0..)]
+    pub(in crate::cli) words: Vec<String>,
+    /// Give the order to the reference server with this control socket instead
     #[arg(long, value_name = "SOCKET")]
-    pub(in crate::cli) serve: PathBuf,
-    #[command(subcommand)]
-    pub(in crate::cli) order: Order,
+    pub(in crate::cli) serve: Option<PathBuf>,
+    /// Print the answer as one JSON object
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    /// race: wait until its calls have ended, and say how
+    #[arg(long)]
+    pub(in crate::cli) follow: bool,
+    /// race: send the newest call that it is for again, each time the one before has ended
+    #[arg(long, requires = "follow")]
+    pub(in crate::cli) resend: bool,
+    /// race: resend although it may take effect twice
+    #[arg(long, requires = "resend")]
+    pub(in crate::cli) sure: bool,
+    /// race: how long is waited for the next step
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::check::span)]
+    pub(in crate::cli) wait: Ms,
+    /// Print the words that may stand next in this line of an order, for shells
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["serve", "words"])]
+    pub(in crate::cli) complete: Option<String>,
 }
 
-#[derive(Debug, Clone, Subcommand)]
-pub(in crate::cli) enum Order {
-    /// Turn a fault on or off
-    Fault {
-        /// Its name
-        #[arg(value_name = "NAME")]
-        name: Fault,
-        /// What it becomes
-        #[arg(value_name = "on|off")]
-        to: OnOff,
-    },
-    /// List the faults, and which are on
-    Faults,
-}
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  midwire faults plans/dying-server.toml
+  midwire stdio --faults plans/dying-server.toml --record run.mw.jsonl -- python server.py
+  midwire check --faults plans/dying-server.toml run.mw.jsonl
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum OnOff {
-    /// Do it wrong
-    On,
-    /// Do it right
-    Off,
+Exit code 2: it is no recipe; line and column are told.")]
+pub(in crate::cli) struct FaultsArgs {
+    /// The recipe
+    #[arg(value_name = "FILE")]
+    pub(in crate::cli) file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
 }

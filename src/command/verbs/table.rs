@@ -280,7 +280,10 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "extend",
         does: "a held message waits longer before it is released by itself",
-        own: &[member("held", ANY, "needed", "which"), member("by", Kind::Span, "needed", "how much longer")],
+        own: &[
+            member("held", ANY, "needed", "which"),
+            member("more", Kind::Span, "needed", "how much longer"),
+        ],
         bare: &["held"],
         waits: Waits::Never,
     },

@@ -143,7 +143,7 @@ proptest! {
         let words = command.to_string();
         prop_assert_eq!(parse(&words), Ok(command.clone()), "{}", words);
         let json = json::of_command(&command).to_string();
-        prop_assert_eq!(json::parse(json.as_bytes()), Ok(command), "{}", json);
+        prop_assert_eq!(json::parse(json.as_bytes()), Ok((command, None)), "{}", json);
     }
 
     #[test]
@@ -260,7 +260,7 @@ fn json_orders_are_as_strict_as_words() {
     ];
     for (text, expected) in cases {
         match (json::parse(text.as_bytes()), expected) {
-            (Ok(command), Ok(words)) => assert_eq!(command.to_string(), words),
+            (Ok((command, _)), Ok(words)) => assert_eq!(command.to_string(), words),
             (Err(error), Err(why)) => assert!(error.why.contains(why), "{text}: {error}"),
             (other, _) => panic!("{text}: {other:?}"),
         }

@@ -38,6 +38,9 @@ pub struct Run {
     /// Its recording, the first part; `None`: nothing is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<PathBuf>,
+    /// Where it takes orders; `None`: nowhere, or it is older than orders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<PathBuf>,
 }
 
 /// The announcement of a live tap; it ends when this is dropped.
@@ -116,6 +119,7 @@ mod tests {
             upstream: None,
             listen: None,
             recording: Some("/r/a.mw.jsonl".into()),
+            control: None,
         }
     }
 
