@@ -7,10 +7,14 @@
     reason = "helpers of tests stand outside the test functions"
 )]
 
+#[path = "faults/detectors.rs"]
+mod detectors;
 #[path = "faults/every.rs"]
 mod every;
 #[path = "faults/page.rs"]
 mod page;
+#[path = "faults/replicas.rs"]
+mod replicas;
 #[path = "faults/rig.rs"]
 mod rig;
 #[path = "faults/scenes.rs"]

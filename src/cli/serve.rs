@@ -39,7 +39,9 @@ pub(super) fn serve(args: &ServeArgs) -> anyhow::Result<u8> {
 pub(super) fn list_faults(side: Side) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
     for fault in Fault::of(side) {
-        writeln!(out, "{:28} {} ({})", fault.as_str(), fault.says(), fault.rules().join(", "))?;
+        let rules = fault.rules();
+        let rules = if rules.is_empty() { String::new() } else { format!(" ({})", rules.join(", ")) };
+        writeln!(out, "{:28} {}{rules}", fault.as_str(), fault.says())?;
     }
     Ok(CLEAN)
 }

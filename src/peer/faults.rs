@@ -62,7 +62,7 @@ macro_rules! faults {
                 match self { $(Fault::$fault => faults!(@on $on),)* }
             }
 
-            /// The rules that it provokes, each of which fires.
+            /// The rules that it provokes, each of which fires; none where the wire cannot tell.
             #[must_use]
             pub fn rules(self) -> &'static [&'static str] {
                 match self { $(Fault::$fault => &[$($rule),*],)* }
@@ -82,7 +82,7 @@ macro_rules! faults {
 
 faults! {
     // Cancels and ends of calls.
-    LateAnswer "late_answer" Server stdio ["CAN-05"] "Answers a call although it has read its cancel.";
+    LateAnswer "late_answer" Server stdio ["CAN-05" "CAN-17"] "Answers a call although it has read its cancel.";
     ProgressAfterCancel "progress_after_cancel" Server stdio ["CAN-06"] "Goes on telling progress of a call that it knows to be cancelled.";
     WorksOn "works_on" Server http ["CAN-11"] "Works on for a client that has left.";
     CancelsCalls "cancels_calls" Server stdio ["CAN-07"] "Ends a call by a cancel of its own.";
@@ -105,6 +105,7 @@ faults! {
     MemoryLedger "memory_ledger" Server both ["REL-03"] "Keeps keys in memory only, so that a restart or another replica does not know them.";
     AliasResults "alias_results" Server both ["REL-04"] "Hands out the stored result itself, so that whoever changes it changes every replay.";
     NoFingerprint "no_fingerprint" Server both ["REL-05"] "Takes a known key for any arguments.";
+    ReplicaMemory "replica_memory" Server both [] "Remembers the last draft of each client, so that draft_append needs no handle; another replica does not know of it.";
     CrashAfterEffect "crash_after_effect" Server stdio ["STD-08"] "Ends between the effect and the note of its key.";
     DropResponseAfterCommit "drop_response_after_commit" Server http ["SSE-06"] "Loses the answer of a call whose effect is done.";
     // Streams over HTTP.
@@ -131,8 +132,8 @@ faults! {
     PostsCancel "posts_cancel" Client http ["CAN-10"] "Posts a cancel where closing the stream is the signal.";
     NoMaximum "no_maximum" Client both ["TMO-02"] "Waits for as long as there is progress.";
     CommentsCount "comments_count" Client http ["REL-08"] "Takes comments of a stream for a sign that the call gets on.";
-    SharedToken "shared_token" Client stdio ["PRG-06"] "Uses one progress token for all its calls.";
-    ReusesId "reuses_id" Client stdio ["RPC-05"] "Uses an id again while its request is open.";
+    SharedToken "shared_token" Client both ["PRG-06" "PRG-07"] "Uses one progress token for all its calls.";
+    ReusesId "reuses_id" Client both ["RPC-05" "RPC-06"] "Uses an id again while its request is open.";
     SlowReader "slow_reader" Client http ["FLW-01"] "Stops reading a stream for a while.";
     // Retries and effects.
     RetriesWithoutKey "retries_without_key" Client both ["REL-01"] "Leaves the idempotency key out, and makes a call again whose outcome it does not know.";
@@ -248,7 +249,9 @@ mod tests {
         assert_eq!(names.len(), Fault::ALL.len());
         for fault in Fault::ALL {
             assert_eq!(fault.as_str().parse(), Ok(*fault));
-            assert!(fault.says().ends_with('.') && !fault.rules().is_empty(), "{fault}");
+            assert!(fault.says().ends_with('.'), "{fault}");
+            // Which of several replicas is asked cannot be seen by a tap before one of them.
+            assert_eq!(fault.rules().is_empty(), *fault == Fault::ReplicaMemory, "{fault}");
         }
         assert!("no such".parse::<Fault>().is_err());
         let sides = Fault::ALL.iter().map(|fault| fault.side() == Side::Client);

@@ -38,7 +38,9 @@ fn page() -> String {
                 Some(Transport::Stdio) => "stdio",
                 Some(Transport::Http) => "http",
             };
-            writeln!(page, "| `{fault}` | {on} | {} | {} |", fault.says(), fault.rules().join(", ")).unwrap();
+            let rules = fault.rules().join(", ");
+            let rules = if rules.is_empty() { "–" } else { &rules };
+            writeln!(page, "| `{fault}` | {on} | {} | {rules} |", fault.says()).unwrap();
         }
     }
     page

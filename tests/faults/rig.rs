@@ -9,11 +9,12 @@ use std::sync::Arc;
 use midwire::event::{Event, What};
 use midwire::machine::policy::Policy;
 use midwire::model::Model;
+use midwire::peer::client::auth::{Auth, AuthSettings, Secret};
 use midwire::peer::client::era::EraPolicy;
 use midwire::peer::client::peer::{Dial, Peer, Setup};
 use midwire::peer::client::{CallOptions, Client};
 use midwire::peer::faults::{Fault, Faults, Side};
-use midwire::peer::server::{AnswerMode, LedgerPlace, ServerOptions, serve_http};
+use midwire::peer::server::{AnswerMode, LedgerPlace, ServerEra, ServerOptions, serve_http};
 use midwire::peer::telemetry::Telemetry;
 use midwire::rules::{Finding, Judge, Severity};
 use midwire::spec::transport::Transport;
@@ -40,13 +41,15 @@ pub(crate) enum On {
     Http(AnswerMode),
     /// Over HTTP as event streams, with a comment every 100 ms.
     Lively,
+    /// Over HTTP, with a server of the older revisions.
+    Old,
 }
 
 impl On {
     pub(crate) fn transport(self) -> Transport {
         match self {
             On::Stdio(_) | On::Untold => Transport::Stdio,
-            On::Http(_) | On::Lively => Transport::Http,
+            On::Http(_) | On::Lively | On::Old => Transport::Http,
         }
     }
 }
@@ -90,6 +93,7 @@ impl Rig {
             }
             On::Untold => Rig::stdio(&[]),
             On::Http(mode) => Rig::http(options(mode)).await,
+            On::Old => Rig::http(ServerOptions { era: ServerEra::Legacy, ..options(AnswerMode::Auto) }).await,
             On::Lively => Rig::http(ServerOptions { keep_alive: Ms(100), ..options(AnswerMode::Sse) }).await,
         };
         let faults_of_client = Arc::new(Faults::with(of(Side::Client)));
@@ -146,6 +150,15 @@ impl Rig {
         let dial: Dial = Arc::new(move || Ok(Client::http(&url)?.with_faults(faults.clone())));
         let setup = Setup { era: patient(), ..Setup::default() };
         Peer::connect("server", dial, setup, Arc::default(), options).await.unwrap()
+    }
+
+    /// Has the client say who it is in all its requests over HTTP.
+    pub(crate) fn sign_in(&mut self) {
+        let url = &self.http.as_ref().unwrap().url;
+        let settings = AuthSettings { bearer: Some(Secret::new("ann")), ..AuthSettings::default() };
+        let auth = Arc::new(Auth::new(url, settings).unwrap());
+        let client = Client::http(url).unwrap().with_auth(auth);
+        self.client = client.with_faults(self.faults_of_client.clone());
     }
 
     /// The process of a tap over HTTP.

@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use midwire::machine::reconnect::Filter;
 use midwire::peer::PeerError;
+use midwire::peer::client::era::{EraPolicy, EraRule};
 use midwire::peer::client::listen::{ListenOptions, Listened, listen};
 use midwire::peer::client::{CallOptions, Heard, Outcome, Params, Report, raw};
 use midwire::time::Ms;
@@ -82,6 +83,37 @@ pub(crate) fn gives_up_silence(rig: &mut Rig) -> Running<'_> {
     Box::pin(async {
         call(rig, "silent", json!({ "ms": 300 }), &options(false, Some(100))).await;
         call(rig, "silent", json!({ "ms": 500 }), &options(false, None)).await;
+    })
+}
+
+/// The client opens a session of an older revision.
+async fn opens_session(rig: &Rig) {
+    let policy = EraPolicy { rule: EraRule::Legacy, ..patient() };
+    let era = rig.client.settle(&policy, &options(false, None)).await.unwrap();
+    assert!(era.settled.is_some(), "{era:?}");
+}
+
+/// As [`gives_up_silence`], in a session of an older revision.
+pub(crate) fn gives_up_in_a_session(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        opens_session(rig).await;
+        gives_up_silence(rig).await;
+    })
+}
+
+/// As [`two_at_once`], in a session of an older revision.
+pub(crate) fn two_at_once_in_a_session(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        opens_session(rig).await;
+        two_at_once(rig).await;
+    })
+}
+
+/// As [`two_at_once`], by a client that says who it is.
+pub(crate) fn two_at_once_signed_in(rig: &mut Rig) -> Running<'_> {
+    Box::pin(async {
+        rig.sign_in();
+        two_at_once(rig).await;
     })
 }
 

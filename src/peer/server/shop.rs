@@ -3,6 +3,9 @@
 mod holds;
 mod index;
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
@@ -24,6 +27,8 @@ pub(super) struct Shop {
     pub(super) ledger: Ledger,
     pub(super) holds: Holds,
     pub(super) index: Index,
+    /// What the fault `replica_memory` keeps where it does not belong.
+    pub(super) last_drafts: LastDrafts,
     /// Places of threads that work.
     pub(super) workers: Semaphore,
 }
@@ -34,8 +39,29 @@ impl Shop {
             ledger: Ledger::new(options.ledger.clone(), options.faults.clone()),
             holds: Holds::default(),
             index: Index::default(),
+            last_drafts: LastDrafts::default(),
             workers: Semaphore::new(MOST_WORKERS),
         }
+    }
+}
+
+/// Principals of whom a process remembers something. ours: it is a fault and shall not grow.
+const MOST_REMEMBERED: usize = 1000;
+
+/// The handle of the last draft that each principal has made in this process.
+#[derive(Debug, Default)]
+pub(super) struct LastDrafts(Mutex<HashMap<String, String>>);
+
+impl LastDrafts {
+    pub(super) fn remember(&self, owner: &str, handle: &str) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST_REMEMBERED || all.contains_key(owner) {
+            all.insert(owner.to_owned(), handle.to_owned());
+        }
+    }
+
+    pub(super) fn of(&self, owner: &str) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(owner).cloned()
     }
 }
 

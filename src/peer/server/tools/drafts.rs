@@ -4,7 +4,9 @@
 
 use serde_json::json;
 
-use super::{Context, Request, Tool, changes, count, count_schema, needed, object, only, text_schema};
+use super::{Context, Request, Tool, changes, count, count_schema, needed, object, only, text, text_schema};
+use crate::peer::faults::Fault;
+use crate::peer::ledger::LedgerError;
 use crate::peer::server::core::Answer;
 use crate::peer::server::{sealed, shop};
 use crate::time::wall_now;
@@ -42,6 +44,9 @@ async fn create(request: &Request, ctx: &mut Context) -> Answer {
     if let Err(error) = ctx.core().shop.ledger.create_draft(&handle, &owner, now_ms(), life_ms).await {
         return Ok(super::effects::refused(&error));
     }
+    if ctx.faults().is_on(Fault::ReplicaMemory) {
+        ctx.core().shop.last_drafts.remember(&owner, &handle);
+    }
     Ok(object(json!({
         "content": [{ "type": "text", "text": format!("{handle}, for {life} ms") }],
         "structuredContent": { "handle": handle, "ttlMs": life },
@@ -50,10 +55,18 @@ async fn create(request: &Request, ctx: &mut Context) -> Answer {
 
 async fn append(request: &Request, ctx: &mut Context) -> Answer {
     only(request, &["handle", "text"])?;
-    let (handle, text) = (needed(request, "handle")?, needed(request, "text")?);
-    let owner = shop::tenant(ctx.caller());
+    let (owner, added) = (shop::tenant(ctx.caller()), needed(request, "text")?);
+    let handle = if text(request, "handle")?.is_none() && ctx.faults().is_on(Fault::ReplicaMemory) {
+        // The fault: if there were a draft, this process would know, it thinks.
+        match ctx.core().shop.last_drafts.of(&owner) {
+            Some(handle) => handle,
+            None => return Ok(super::effects::refused(&LedgerError::NoDraft)),
+        }
+    } else {
+        needed(request, "handle")?
+    };
     ctx.checkpoint()?;
-    match ctx.core().shop.ledger.append_draft(&handle, &owner, &text, now_ms()).await {
+    match ctx.core().shop.ledger.append_draft(&handle, &owner, &added, now_ms()).await {
         Err(error) => Ok(super::effects::refused(&error)),
         Ok(text) => Ok(object(json!({
             "content": [{ "type": "text", "text": text }],
