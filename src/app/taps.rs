@@ -40,7 +40,8 @@ pub fn run_stdio(options: &stdio::Options, about: About, announce: impl Fn(&str)
     });
     let mut options = options.clone();
     options.telemetry = telling.as_ref().map(|telling| telling.socket.path().to_owned());
-    let ran = stdio::run(&options, session.tape());
+    let hands = stdio::Hands::new(session.tape().clone(), 0);
+    let ran = stdio::run(&options, session.tape(), &hands);
     // What was told by now belongs to the recording.
     drop(telling);
     match ran {

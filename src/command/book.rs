@@ -102,6 +102,15 @@ impl Book {
         }
     }
 
+    /// The open call that an answer, progress or a cancel belongs to; `None` for a request.
+    #[must_use]
+    pub fn call_of(&self, place: Place, message: &Message) -> Option<&OpenCall> {
+        if message.kind == Kind::Request {
+            return None;
+        }
+        self.place_of(place, message).and_then(|at| self.open.get(at))
+    }
+
     /// The call that an answer, progress or cancel belongs to.
     fn place_of(&self, place: Place, message: &Message) -> Option<usize> {
         let is_here = |call: &OpenCall| place.stream.is_none() || call.stream == place.stream;

@@ -11,11 +11,13 @@
 //! ended is reported as exit status 128 + n.
 
 mod ending;
+mod hands;
 mod lane;
 mod signals;
 mod streams;
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -23,18 +25,22 @@ use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use super::ProxyError;
-use super::child::{self, Group, Pipes};
+use super::child::{self, Group};
+use crate::command::Process;
 use crate::event::tape::Tape;
 use crate::event::{Close, Dir, What};
 use crate::time::{Mono, Ms};
 use ending::{Act, Ending, Seen};
-use lane::{Direct, Lane, LaneEnd, Progress};
+pub use hands::Hands;
+use hands::Through;
+use lane::{Direct, Gate, Lane, LaneEnd, Progress};
 use signals::Signals;
-use streams::ClientStreams;
+pub use streams::ClientStreams;
 
 /// How to run a stdio tap.
 #[derive(Debug, Clone)]
@@ -98,16 +104,18 @@ impl Outcome {
 
 /// What a thread tells the deciding one.
 enum Notice {
-    /// A lane moves no more bytes.
-    LaneEnded(Dir, LaneEnd),
+    /// A lane moves no more bytes; which server it belongs to comes first.
+    LaneEnded(u64, Dir, LaneEnd),
     /// The server process has ended.
     /// `None`: how is not known.
     Exited(Option<ExitStatus>),
     /// The tap received a signal.
     Received(Signal),
+    /// Something is to be done to the server's process, and who asked for it.
+    Ordered(Process, &'static str),
 }
 
-/// Runs the server and moves bytes until the session is over.
+/// Runs the server and moves bytes until the session is over; `hands` takes the orders for it.
 ///
 /// Takes the process's standard streams for itself; afterwards they lead to `/dev/null` (stderr
 /// stays). A thread that is still blocked on the client's stdin, or on a pipe that a process
@@ -116,21 +124,66 @@ enum Notice {
 /// # Errors
 /// When the server cannot be started or the tap lacks a thread, a pipe or a handler. Nothing
 /// that was started is left over.
-pub fn run(options: &Options, tape: &Tape) -> Result<Outcome, ProxyError> {
+pub fn run(options: &Options, tape: &Tape, hands: &Arc<Hands>) -> Result<Outcome, ProxyError> {
+    run_with(options, tape, hands, ClientStreams::take)
+}
+
+/// The same with a client on other streams than the process's own.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_between(
+    options: &Options,
+    tape: &Tape,
+    hands: &Arc<Hands>,
+    client: ClientStreams,
+) -> Result<Outcome, ProxyError> {
+    run_with(options, tape, hands, || Ok(client))
+}
+
+fn run_with(
+    options: &Options,
+    tape: &Tape,
+    hands: &Arc<Hands>,
+    client: impl FnOnce() -> Result<ClientStreams, ProxyError>,
+) -> Result<Outcome, ProxyError> {
     let (notices, inbox) = mpsc::channel();
     let signals = Signals::listen(notices.clone())?;
     let (group, pipes, child) = child::spawn(&options.command, options.telemetry.as_deref())?;
-    let pid = child.id();
-    let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    tape.push_stdio(Dir::Tap, What::Spawn { pid, command });
-    let client = ClientStreams::take()?;
+    push_spawn(tape, options, &child);
+    let ClientStreams { stdin, stdout, stderr } = client()?;
     wait_for_exit(child, notices.clone())?;
-    let pipes = Drained::start(client, pipes, tape, &notices)?;
-    let session =
-        Session { tape, group, pipes, ending: Ending::new(options.waits), outcome: None, client_out: None };
+    hands.attach(stdout, pipes.stdin, notices.clone());
+    let lanes = Lanes { tape, hands, notices: &notices, generation: 0 };
+    lanes.start("client-to-server", Dir::C2s, stdin, Through::new(hands.clone(), Dir::C2s))?;
+    let client_stderr = stderr.try_clone().map_err(no_streams)?;
+    let pipes = Drained::start(&lanes, pipes.stdout, pipes.stderr, stderr)?;
+    let session = Session {
+        options,
+        tape,
+        hands,
+        group,
+        pipes,
+        ending: Ending::new(options.waits),
+        outcome: None,
+        client_stderr,
+        notices: &notices,
+        generation: 0,
+        restart: Restart::Not,
+    };
     let outcome = session.run(&inbox);
+    hands.end();
     drop(signals);
     Ok(outcome)
+}
+
+fn no_streams(source: io::Error) -> ProxyError {
+    ProxyError::CannotSetUp { what: "the standard streams", source }
+}
+
+fn push_spawn(tape: &Tape, options: &Options, child: &Child) {
+    let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    tape.push_stdio(Dir::Tap, What::Spawn { pid: child.id(), command });
 }
 
 /// Starts a named thread.
@@ -162,32 +215,52 @@ struct Watched {
     target_bytes: u64,
 }
 
+/// What lanes are started with.
+struct Lanes<'a> {
+    tape: &'a Tape,
+    hands: &'a Arc<Hands>,
+    notices: &'a Sender<Notice>,
+    /// How often the server has been started again: what lanes of an earlier one tell is old.
+    generation: u64,
+}
+
+impl Lanes<'_> {
+    fn start<G: Gate + 'static>(
+        &self,
+        name: &'static str,
+        dir: Dir,
+        from: OwnedFd,
+        gate: G,
+    ) -> Result<Watched, ProxyError> {
+        let (from, progress) = (Arc::new(from), Arc::new(Progress::default()));
+        let watched = Watched {
+            pipe: Arc::downgrade(&from),
+            progress: progress.clone(),
+            is_ended: false,
+            target_bytes: 0,
+        };
+        let lane = Lane::new(dir, from, self.tape.clone(), progress, gate);
+        let (notices, generation) = (self.notices.clone(), self.generation);
+        start(name, move || {
+            let end = lane.run();
+            let _ = notices.send(Notice::LaneEnded(generation, dir, end));
+        })?;
+        Ok(watched)
+    }
+}
+
 impl Drained {
-    /// Starts the three forwarding threads.
+    /// Starts the two threads that forward what comes from the server.
     fn start(
-        client: ClientStreams,
-        server: Pipes,
-        tape: &Tape,
-        notices: &Sender<Notice>,
+        lanes: &Lanes<'_>,
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+        client_stderr: OwnedFd,
     ) -> Result<Drained, ProxyError> {
-        Watched::start("client-to-server", Dir::C2s, client.stdin, server.stdin, tape, notices)?;
+        let through = Through::new(lanes.hands.clone(), Dir::S2c);
         Ok(Drained {
-            stdout: Watched::start(
-                "server-to-client",
-                Dir::S2c,
-                server.stdout,
-                client.stdout,
-                tape,
-                notices,
-            )?,
-            stderr: Watched::start(
-                "server-stderr",
-                Dir::Stderr,
-                server.stderr,
-                client.stderr,
-                tape,
-                notices,
-            )?,
+            stdout: lanes.start("server-to-client", Dir::S2c, stdout, through)?,
+            stderr: lanes.start("server-stderr", Dir::Stderr, stderr, Direct(Some(client_stderr)))?,
         })
     }
 
@@ -211,30 +284,6 @@ impl Drained {
 }
 
 impl Watched {
-    fn start(
-        name: &'static str,
-        dir: Dir,
-        from: OwnedFd,
-        to: OwnedFd,
-        tape: &Tape,
-        notices: &Sender<Notice>,
-    ) -> Result<Watched, ProxyError> {
-        let (from, progress) = (Arc::new(from), Arc::new(Progress::default()));
-        let watched = Watched {
-            pipe: Arc::downgrade(&from),
-            progress: progress.clone(),
-            is_ended: false,
-            target_bytes: 0,
-        };
-        let lane = Lane::new(dir, from, to, tape.clone(), progress, Direct);
-        let notices = notices.clone();
-        start(name, move || {
-            let end = lane.run();
-            let _ = notices.send(Notice::LaneEnded(dir, end));
-        })?;
-        Ok(watched)
-    }
-
     fn mark_exit(&mut self) {
         let waiting = self.pipe.upgrade().and_then(|pipe| rustix::io::ioctl_fionread(&*pipe).ok());
         self.target_bytes = self.progress.read_bytes().saturating_add(waiting.unwrap_or(0));
@@ -245,25 +294,45 @@ impl Watched {
     }
 }
 
+/// Whether the server is to be started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Restart {
+    /// No.
+    Not,
+    /// Yes, once it has ended.
+    Asked,
+    /// It has ended, and its last output is awaited until then.
+    Due(Mono),
+}
+
 /// One running session, owned by the deciding thread.
 struct Session<'a> {
+    options: &'a Options,
     tape: &'a Tape,
+    hands: &'a Arc<Hands>,
     group: Group,
     pipes: Drained,
     ending: Ending,
     outcome: Option<Outcome>,
-    /// The way to the client, held from the end of the server's stdout until that end has its
-    /// place on the tape.
-    client_out: Option<OwnedFd>,
+    /// For the lanes of a server that is started again.
+    client_stderr: OwnedFd,
+    notices: &'a Sender<Notice>,
+    generation: u64,
+    restart: Restart,
 }
 
 impl Session<'_> {
     fn run(mut self, inbox: &Receiver<Notice>) -> Outcome {
         loop {
             let now = self.now();
+            if let Restart::Due(at) = self.restart
+                && (at <= now || self.pipes.are_ended())
+            {
+                self.restart_server();
+            }
             let seen = Seen {
                 are_pipes_ended: self.pipes.are_ended(),
-                are_pipes_delivered: self.pipes.are_delivered(),
+                are_pipes_delivered: self.pipes.are_delivered() && self.hands.is_drained(Dir::S2c),
                 delivered_bytes: self.pipes.delivered_bytes(),
             };
             match self.ending.next(now, seen, || self.group.is_alive()) {
@@ -274,7 +343,11 @@ impl Session<'_> {
                 }
                 None => {}
             }
-            let notice = match self.ending.patience(now) {
+            let restart = match self.restart {
+                Restart::Due(at) => Some(Duration::from_nanos(at.ns_since(now))),
+                Restart::Not | Restart::Asked => None,
+            };
+            let notice = match self.ending.patience(now).or(restart) {
                 Some(limit) => inbox.recv_timeout(limit),
                 None => inbox.recv().map_err(RecvTimeoutError::from),
             };
@@ -295,20 +368,27 @@ impl Session<'_> {
     fn take(&mut self, notice: Notice) {
         let now = self.now();
         match notice {
-            Notice::LaneEnded(Dir::C2s, _) => self.ending.stdin_closed(now),
-            Notice::LaneEnded(Dir::Stderr, _) => self.pipes.stderr.is_ended = true,
-            Notice::LaneEnded(_, end) => {
+            Notice::LaneEnded(_, Dir::C2s, _) => self.ending.stdin_closed(now),
+            Notice::LaneEnded(generation, ..) if generation != self.generation => {}
+            Notice::LaneEnded(_, Dir::Stderr, _) => self.pipes.stderr.is_ended = true,
+            Notice::LaneEnded(_, _, end) => {
                 self.pipes.stdout.is_ended = true;
-                if let LaneEnd::Sender(receiver) = end {
-                    self.client_out = Some(receiver);
+                if end == LaneEnd::Sender && self.restart == Restart::Not {
                     self.ending.stdout_closed(now);
                 }
             }
             Notice::Exited(status) => {
                 self.pipes.mark_exit();
                 self.outcome = Some(Outcome::of(status));
-                self.ending.exited(now);
+                if self.restart == Restart::Asked {
+                    self.push_server_closed(None, self.outcome);
+                    self.restart = Restart::Due(now.plus(self.options.waits.drain));
+                } else {
+                    self.hands.lift_stalls(Dir::S2c);
+                    self.ending.exited(now);
+                }
             }
+            Notice::Ordered(process, by) => self.obey(process, by),
             Notice::Received(signal) => self.pass_on(signal),
         }
     }
@@ -318,11 +398,11 @@ impl Session<'_> {
             Act::Send { signal, why } => self.send(signal, why),
             Act::ReportStdoutClosed => {
                 self.push_server_closed(Some(Close::Eof), None);
-                self.client_out = None;
+                self.hands.close(Dir::S2c);
             }
             Act::ReportExit => {
                 self.push_server_closed(None, self.outcome);
-                self.client_out = None;
+                self.hands.close(Dir::S2c);
             }
             Act::Finish => unreachable!("ends the loop before"),
         }
@@ -332,6 +412,46 @@ impl Session<'_> {
         let exit_code = outcome.and_then(|o| o.exit_code);
         let signal = outcome.and_then(|o| o.signal);
         self.tape.push_stdio(Dir::S2c, What::ServerClosed { how, exit_code, signal });
+    }
+
+    /// What somebody ordered to be done to the server's process.
+    fn obey(&mut self, process: Process, by: &'static str) {
+        let signal = match process {
+            Process::Kill => Signal::KILL,
+            Process::Stop => Signal::STOP,
+            Process::Continue => Signal::CONT,
+            Process::Restart if self.restart == Restart::Not && self.outcome.is_none() => {
+                self.restart = Restart::Asked;
+                Signal::KILL
+            }
+            // Closing its stdin is the writer's work.
+            Process::Restart | Process::CloseStdin => return,
+        };
+        self.send(signal, format!("asked by {by}"));
+    }
+
+    /// The server is over; another one takes its place between the client's pipes.
+    fn restart_server(&mut self) {
+        self.restart = Restart::Not;
+        if let Err(error) = self.start_again() {
+            self.tape.push_stdio(Dir::Tap, What::Mark(format!("not started again: {error}")));
+            self.ending.exited(self.now());
+        }
+    }
+
+    fn start_again(&mut self) -> Result<(), ProxyError> {
+        let (group, pipes, child) = child::spawn(&self.options.command, self.options.telemetry.as_deref())?;
+        std::mem::replace(&mut self.group, group).stand_down();
+        push_spawn(self.tape, self.options, &child);
+        wait_for_exit(child, self.notices.clone())?;
+        self.outcome = None;
+        self.generation += 1;
+        let generation = self.generation;
+        let lanes = Lanes { tape: self.tape, hands: self.hands, notices: self.notices, generation };
+        let client_stderr = self.client_stderr.try_clone().map_err(no_streams)?;
+        self.hands.reconnect(pipes.stdin);
+        self.pipes = Drained::start(&lanes, pipes.stdout, pipes.stderr, client_stderr)?;
+        Ok(())
     }
 
     /// A signal that was meant for the server reaches its whole group.

@@ -61,6 +61,9 @@ impl Drop for Signals {
 
 /// The name of a signal that the tap sends or passes on.
 pub(super) fn name(signal: Signal) -> &'static str {
+    if signal == Signal::STOP {
+        return "SIGSTOP";
+    }
     let known = PASSED_ON.iter().find(|(passed_on, _)| *passed_on == signal);
     known.map_or("SIGKILL", |(_, name)| name)
 }
@@ -102,5 +105,6 @@ mod tests {
     fn every_signal_that_is_sent_has_its_name() {
         assert_eq!(name(Signal::TERM), "SIGTERM");
         assert_eq!(name(Signal::KILL), "SIGKILL");
+        assert_eq!(name(Signal::STOP), "SIGSTOP");
     }
 }

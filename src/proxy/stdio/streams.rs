@@ -7,10 +7,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use crate::proxy::ProxyError;
 
 /// The client's three streams, owned alone, so that closing one is felt by the client.
-pub(super) struct ClientStreams {
-    pub(super) stdin: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+#[derive(Debug)]
+pub struct ClientStreams {
+    /// What the client writes.
+    pub stdin: OwnedFd,
+    /// What it reads.
+    pub stdout: OwnedFd,
+    /// Where the server's log goes.
+    pub stderr: OwnedFd,
 }
 
 impl ClientStreams {
