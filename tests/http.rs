@@ -13,6 +13,8 @@ mod bytes;
 mod ends;
 #[path = "http/fixture.rs"]
 mod fixture;
+#[path = "http/hands.rs"]
+mod hands;
 #[path = "http/own_answers.rs"]
 mod own_answers;
 #[path = "http/rewrites.rs"]

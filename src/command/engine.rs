@@ -1,6 +1,6 @@
 //! Which rules meet a message: decided by the message, the open calls and a seed alone.
 
-use super::book::Book;
+use super::book::{Book, OpenCall};
 use super::message::{Message, Passing, Place};
 use super::{ArmedRule, By, Effect, Rule, Times, Which};
 use crate::wire::jsonrpc::Kind;
@@ -85,27 +85,49 @@ impl Engine {
     /// A message was read and has its place in the order. Notes it and says what is to be done with
     /// it: in the order in which the rules were armed, and all of it.
     pub fn see(&mut self, place: Place, message: &Message) -> Vec<Decision> {
+        self.meet(place, message, |_| true).1
+    }
+
+    /// The same, by the rules alone whose effect is `wanted`; with the call that the message begins,
+    /// belongs to or ends.
+    pub fn meet(
+        &mut self,
+        place: Place,
+        message: &Message,
+        wanted: impl Fn(&Effect) -> bool,
+    ) -> (Option<OpenCall>, Vec<Decision>) {
         let call = self.book.note(place, message).cloned();
         let len = message.text.len();
         let passing = Passing { place, message: Some(message), call: call.as_ref(), len };
-        let decisions = self.decide(&passing);
+        let decisions = self.decide(&passing, wanted);
         self.book.end(place, message);
-        decisions
+        (call, decisions)
     }
 
     /// Something passes that is no message: a head, a body, a line that is none.
     pub fn see_other(&mut self, place: Place, len: usize) -> Vec<Decision> {
+        self.meet_other(place, len, |_| true).1
+    }
+
+    /// The same, by the rules alone whose effect is `wanted`; with the newest call of its exchange.
+    pub fn meet_other(
+        &mut self,
+        place: Place,
+        len: usize,
+        wanted: impl Fn(&Effect) -> bool,
+    ) -> (Option<OpenCall>, Vec<Decision>) {
         let call = place.stream.and_then(|stream| {
             self.book.open().iter().rev().find(|call| call.stream == Some(stream)).cloned()
         });
-        self.decide(&Passing { place, message: None, call: call.as_ref(), len })
+        let decisions = self.decide(&Passing { place, message: None, call: call.as_ref(), len }, wanted);
+        (call, decisions)
     }
 
-    fn decide(&mut self, passing: &Passing<'_>) -> Vec<Decision> {
+    fn decide(&mut self, passing: &Passing<'_>, wanted: impl Fn(&Effect) -> bool) -> Vec<Decision> {
         let mut decisions = Vec::new();
         for waiting in &mut self.rules {
             let rule = &waiting.armed.rule;
-            if !rule.effect.is_for(passing) || !rule.on.matches(passing) {
+            if !wanted(&rule.effect) || !rule.effect.is_for(passing) || !rule.on.matches(passing) {
                 continue;
             }
             waiting.picked += 1;

@@ -140,6 +140,7 @@ impl HttpTap {
             stop,
             tracker,
         });
+        shared.hands.attach(&shared);
         Ok(HttpTap { listener, address, shared })
     }
 

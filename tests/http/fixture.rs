@@ -2,18 +2,19 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use midwire::event::What;
-use midwire::event::tape::{Tape, Taped, Ticket};
+use midwire::event::tape::{Closer, Tape, Taped, Ticket};
 use midwire::proxy::http::{Hands, HttpOptions, HttpTap};
-use midwire::time::Clock;
+use midwire::time::{Clock, Mono};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// No test waits longer than this for one thing.
-pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// Body bytes that the tape may hold: more than any test moves.
 const TAPE_BYTES: usize = 1 << 30;
@@ -21,9 +22,11 @@ const TAPE_BYTES: usize = 1 << 30;
 /// A running tap and all that it put on its tape.
 pub(crate) struct Tap {
     pub(crate) address: SocketAddr,
+    pub(crate) hands: Arc<Hands>,
+    closer: Closer,
     stop: CancellationToken,
     server: Option<JoinHandle<()>>,
-    recorder: Option<JoinHandle<(Vec<Taped>, Vec<Ticket>)>>,
+    recorder: Option<JoinHandle<(Vec<Taped>, Vec<(Ticket, Mono)>)>>,
 }
 
 pub(crate) fn options(upstream: &str) -> HttpOptions {
@@ -46,17 +49,20 @@ impl Tap {
 
     pub(crate) fn with(options: HttpOptions) -> Tap {
         let (tape, mut reader) = Tape::new(Clock::start(), TAPE_BYTES);
+        let closer = reader.closer();
         let recorder = std::thread::spawn(move || {
             let (mut all, mut handed_on) = (Vec::new(), Vec::new());
             loop {
                 let batch = reader.wait(LIMIT);
                 all.extend(batch.items);
-                handed_on.extend(batch.handed_on.into_iter().map(|(ticket, _)| ticket));
+                handed_on.extend(batch.handed_on);
                 if batch.is_end {
                     return (all, handed_on);
                 }
             }
         });
+        let hands = Hands::new(tape.clone(), 7);
+        let orders = hands.clone();
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let (tell, told) = std::sync::mpsc::channel();
@@ -64,9 +70,7 @@ impl Tap {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let tracker = TaskTracker::new();
-                let tap = HttpTap::bind(options, tape.clone(), Hands::new(tape, 0), tracker.clone(), stopped)
-                    .await
-                    .unwrap();
+                let tap = HttpTap::bind(options, tape, hands, tracker.clone(), stopped).await.unwrap();
                 tell.send(tap.address()).unwrap();
                 tap.serve().await;
                 tracker.close();
@@ -74,7 +78,7 @@ impl Tap {
             });
         });
         let address = told.recv_timeout(LIMIT).unwrap();
-        Tap { address, stop, server: Some(server), recorder: Some(recorder) }
+        Tap { address, hands: orders, closer, stop, server: Some(server), recorder: Some(recorder) }
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
@@ -87,9 +91,10 @@ impl Tap {
     }
 
     /// The same, and the tickets of all that was handed on.
-    pub(crate) fn finish_with_tickets(mut self) -> (Vec<Taped>, Vec<Ticket>) {
+    pub(crate) fn finish_with_tickets(mut self) -> (Vec<Taped>, Vec<(Ticket, Mono)>) {
         self.stop.cancel();
         self.server.take().unwrap().join().unwrap();
+        self.closer.close();
         self.recorder.take().unwrap().join().unwrap()
     }
 }

@@ -1,15 +1,20 @@
 //! The server's direction of a connection: answers, on their way to the tape and the client.
 
+mod known;
+
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
+use self::known::Known;
 use super::exchanges::{Exchange, Exchanges};
 use super::forward::Forward;
 use super::gauge::Gauge;
+use super::hands::line::{Line, Way};
 use super::lane::{Sight, Watch};
 use super::origin::{self, Beginning, Rewrite};
 use super::policy::{Downward, HOLD_LIMIT_BYTES, Policy, is_event_stream, rewrite_event};
+use super::requests::{LIMIT_BYTES, woken};
 use super::{Shared, heads, joined};
 use crate::event::tape::Ticket;
 use crate::event::{Close, Dir, Headers, What};
@@ -26,6 +31,12 @@ enum Treatment {
     OwnChunks,
     /// All of it is waited for, behind its head.
     Whole { head: Bytes, raw: BytesMut, data: BytesMut },
+    /// It is cut into events, each of which is known before it passes.
+    Events,
+    /// It is one message, which is known before its head passes.
+    Message { head: Bytes, raw: BytesMut, data: BytesMut },
+    /// Nothing of it passes: something else has taken its place.
+    Replaced,
 }
 
 /// Watches the answers of one connection.
@@ -47,14 +58,20 @@ pub(super) struct Answers {
     body: Vec<Bytes>,
     tickets: Vec<Ticket>,
     gauge: Gauge,
+    /// Whether the beginning of a head that is being read was held; `None`: none is being read.
+    head_is_held: Option<bool>,
+    /// What is known and done after the first order.
+    known: Known,
 }
 
 impl Answers {
-    pub(super) fn new(shared: Arc<Shared>, exchanges: Arc<Exchanges>, conn: u64) -> Answers {
+    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>) -> Answers {
         Answers {
             shared,
-            exchanges,
-            conn,
+            exchanges: line.exchanges.clone(),
+            conn: line.conn,
+            head_is_held: None,
+            known: Known::new(line),
             decoder: Decoder::new(Side::Answers),
             exchange: None,
             written: None,
@@ -95,12 +112,19 @@ impl Answers {
         self.is_chunked = head.get("transfer-encoding").is_some();
         self.push(What::ResponseHead { status, headers: Headers(head.fields.clone()) });
         // A head that may change was held, and is written on whole.
-        let raw = if self.shared.policy.edits_answer_heads() { head.raw.clone() } else { raw };
+        let held = self.head_is_held.take();
+        let raw = if held == Some(true) { head.raw.clone() } else { raw };
         if head.is_interim() {
             return raw;
         }
         self.is_begun = true;
+        let is_plain = head.get("content-encoding").is_none_or(|v| v.eq_ignore_ascii_case("identity"));
+        let can_cut = self.is_event_stream && is_plain && head.get("content-length").is_none();
+        self.known.begin(status, self.exchange.as_ref(), can_cut);
         let Some(exchange) = &self.exchange else { return raw };
+        if self.is_event_stream {
+            self.exchanges.note(exchange.stream, |exchange| exchange.is_streaming = true);
+        }
         match Policy::answer(exchange.wish, head) {
             Downward::Pass => {}
             Downward::FirstEvent => {
@@ -112,19 +136,20 @@ impl Answers {
                 return Bytes::new();
             }
         }
-        match self.shared.policy.answer_head(head, &exchange.own_origin) {
+        let raw = match self.shared.policy.answer_head(head, &exchange.own_origin) {
             Some((edited, rewrite)) => {
                 self.tell_rewrite("resource_metadata of www-authenticate", &rewrite);
                 edited
             }
             None => raw,
-        }
+        };
+        if self.known.is_active && held != Some(false) { self.begin_known(head, raw) } else { raw }
     }
 
     /// The answer is complete.
     fn end(&mut self) {
         self.tell();
-        self.push(What::ServerClosed { how: Some(Close::Eof), exit_code: None, signal: None });
+        self.end_known();
         self.exchanges.end_oldest();
         self.exchange = self.exchanges.oldest();
         self.is_begun = false;
@@ -135,9 +160,11 @@ impl Answers {
     fn take(&mut self, piece: Piece) -> Bytes {
         let raw = piece.raw;
         match piece.part {
-            // The whole head comes again with its last piece.
-            Part::HeadStart if self.shared.policy.edits_answer_heads() => Bytes::new(),
-            Part::HeadStart => raw,
+            Part::HeadStart => {
+                // The whole head comes again with its last piece.
+                let is_held = self.shared.policy.edits_answer_heads() || self.known.is_active;
+                if *self.head_is_held.get_or_insert(is_held) { Bytes::new() } else { raw }
+            }
             Part::Head(head) => self.begin(&head, raw),
             Part::Data(data) => {
                 self.body.push(data.clone());
@@ -153,7 +180,7 @@ impl Answers {
                 self.tell();
                 self.push(What::Body(data.clone()));
                 // A head that turned out not to be one was held, and comes again whole.
-                if self.shared.policy.edits_answer_heads() { data } else { raw }
+                if self.head_is_held.take() == Some(true) { data } else { raw }
             }
         }
     }
@@ -162,6 +189,16 @@ impl Answers {
     fn treat(&mut self, raw_piece: Bytes, data_piece: &[u8]) -> Bytes {
         match &mut self.treatment {
             Treatment::Pass => raw_piece,
+            Treatment::Replaced => Bytes::new(),
+            Treatment::Events => {
+                self.cut_events(data_piece);
+                Bytes::new()
+            }
+            Treatment::Message { raw, data, .. } => {
+                raw.extend_from_slice(&raw_piece);
+                data.extend_from_slice(data_piece);
+                if data.len() > LIMIT_BYTES { self.give_up_holding() } else { Bytes::new() }
+            }
             Treatment::OwnChunks => own_chunk(data_piece, self.is_chunked),
             Treatment::FirstEvent { raw, data } => {
                 raw.extend_from_slice(&raw_piece);
@@ -204,8 +241,11 @@ impl Answers {
     fn give_up_holding(&mut self) -> Bytes {
         match std::mem::replace(&mut self.treatment, Treatment::Pass) {
             Treatment::FirstEvent { raw, .. } => raw.freeze(),
-            Treatment::Whole { head, raw, .. } => [head, raw.freeze()].concat().into(),
-            Treatment::Pass | Treatment::OwnChunks => Bytes::new(),
+            Treatment::Whole { head, raw, .. } | Treatment::Message { head, raw, .. } => {
+                [head, raw.freeze()].concat().into()
+            }
+            Treatment::Events => self.known.unfinished(),
+            Treatment::Pass | Treatment::OwnChunks | Treatment::Replaced => Bytes::new(),
         }
     }
 
@@ -213,6 +253,16 @@ impl Answers {
     fn treat_end(&mut self, raw: Bytes) -> Bytes {
         match std::mem::replace(&mut self.treatment, Treatment::Pass) {
             Treatment::Pass => raw,
+            Treatment::Replaced => Bytes::new(),
+            Treatment::Events => {
+                self.finish_events();
+                Bytes::new()
+            }
+            Treatment::Message { head, raw: mut held, data } => {
+                held.extend_from_slice(&raw);
+                self.pass_answer(head, &held.freeze(), data.freeze());
+                Bytes::new()
+            }
             Treatment::OwnChunks if self.is_chunked => Bytes::from_static(b"0\r\n\r\n"),
             Treatment::OwnChunks => Bytes::new(),
             Treatment::FirstEvent { raw: mut held, .. } => {
@@ -245,26 +295,34 @@ fn own_chunk(data: &[u8], is_chunked: bool) -> Bytes {
 
 impl Watch for Answers {
     fn see(&mut self, chunk: Bytes) -> Sight {
+        self.known.is_active |= self.shared.hands.is_active();
         if !self.is_begun {
             self.exchange = self.exchanges.oldest();
         }
+        self.begin_to_cut();
         let mut rest = chunk.clone();
         let mut forward = Forward::new(chunk);
         loop {
             let asked = self.exchange.as_ref().map(|e| e.asked).unwrap_or_default();
             let Some(piece) = self.decoder.next(&mut rest, asked) else { break };
             let raw_len = piece.raw.len();
-            forward.push(raw_len, &self.take(piece));
+            let passes = self.take(piece);
+            self.pass(&mut forward, raw_len, passes);
         }
         self.tell();
         if self.decoder.is_opaque() {
             self.exchanges.become_tunnel();
         }
-        Sight { forward: forward.finish(), refused: None }
+        if !self.known.is_active {
+            return Sight { forward: forward.finish(), refused: None, ends: false };
+        }
+        let tickets = std::mem::take(&mut self.tickets);
+        self.known.attach(tickets);
+        self.advance()
     }
 
     fn passed(&mut self) {
-        for ticket in self.tickets.drain(..) {
+        for ticket in self.tickets.drain(..).chain(self.known.passed()) {
             self.shared.tape.handed_on(ticket);
         }
         self.gauge.release(&self.shared.tape, self.conn);
@@ -279,7 +337,7 @@ impl Watch for Answers {
         let begun = self.decoder.take_unfinished_head();
         if !begun.is_empty() {
             self.push(What::Body(begun.clone()));
-            if self.shared.policy.edits_answer_heads() {
+            if self.head_is_held.take() == Some(true) {
                 held = begun;
             }
         }
@@ -294,6 +352,32 @@ impl Watch for Answers {
         for stream in streams {
             self.shared.tape.push_http(Dir::S2c, Some(stream), Some(self.conn), what());
         }
-        held
+        self.held_to_pass(held)
+    }
+
+    fn takes_more(&self) -> bool {
+        self.known.waiting_bytes() < LIMIT_BYTES
+    }
+
+    async fn woken(&self) {
+        woken(&self.shared, &self.known.line, Way::Down, self.known.next_due()).await;
+    }
+
+    fn advance(&mut self) -> Sight {
+        Sight { forward: self.flush(), refused: None, ends: false }
+    }
+
+    fn done(&mut self) {
+        for then in self.known.done() {
+            self.shared.hands.then(&self.known.line, then);
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.known.is_drained()
+    }
+
+    fn keeps_end(&self) -> bool {
+        false
     }
 }

@@ -7,6 +7,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
+use super::hands::Why;
+use super::hands::plan::OnAnswer;
 use super::policy::Wish;
 use crate::wire::http1::Asked;
 
@@ -21,6 +25,14 @@ pub(super) struct Exchange {
     pub(super) wish: Wish,
     /// The origin under which the client knows the tap; empty where nothing may change.
     pub(super) own_origin: String,
+    /// The head of the request as it passes.
+    pub(super) head: Bytes,
+    /// The body of the request, where it is known whole.
+    pub(super) text: Option<Bytes>,
+    /// What is to be done to its answer.
+    pub(super) on_answer: Vec<(OnAnswer, Why)>,
+    /// Its answer is an event stream that has begun.
+    pub(super) is_streaming: bool,
 }
 
 /// The open exchanges of one connection, oldest first.
@@ -50,6 +62,32 @@ impl Exchanges {
     pub(super) fn end_oldest(&self) {
         let mut open = self.lock();
         open.pop_front();
+        if open.is_empty() {
+            self.settled.notify_one();
+        }
+    }
+
+    /// All that are open, oldest first.
+    pub(super) fn all(&self) -> Vec<Exchange> {
+        self.lock().iter().cloned().collect()
+    }
+
+    /// Those whose answer is an event stream that has begun.
+    pub(super) fn streaming(&self) -> Vec<u64> {
+        self.lock().iter().filter(|e| e.is_streaming).map(|e| e.stream).collect()
+    }
+
+    /// Something more is known of one that is open.
+    pub(super) fn note(&self, stream: u64, what: impl FnOnce(&mut Exchange)) {
+        if let Some(exchange) = self.lock().iter_mut().find(|e| e.stream == stream) {
+            what(exchange);
+        }
+    }
+
+    /// It gets no answer.
+    pub(super) fn remove(&self, stream: u64) {
+        let mut open = self.lock();
+        open.retain(|e| e.stream != stream);
         if open.is_empty() {
             self.settled.notify_one();
         }

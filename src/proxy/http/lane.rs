@@ -40,6 +40,8 @@ pub(super) struct Sight {
     pub(super) forward: Bytes,
     /// After these, nothing more may pass.
     pub(super) refused: Option<Refused>,
+    /// The receiver is told that nothing more comes, although the sender has not ended.
+    pub(super) ends: bool,
 }
 
 /// Looks at the bytes of one direction, between reading and writing on.
@@ -52,6 +54,18 @@ pub(super) trait Watch {
     fn is_blocked(&mut self, waiting_bytes: usize);
     /// The sender ended. Returns bytes that had been held back and must now pass.
     fn ended(&mut self, how: Close) -> Bytes;
+    /// Whether more may be read now.
+    fn takes_more(&self) -> bool;
+    /// Waits until something that was held back may pass, or something else is to be done.
+    fn woken(&self) -> impl Future<Output = ()> + Send;
+    /// What may pass now of what was held back.
+    fn advance(&mut self) -> Sight;
+    /// What was to be done when that had passed can be done now.
+    fn done(&mut self);
+    /// Nothing is held back any more.
+    fn is_drained(&self) -> bool;
+    /// The end of the sender is kept from the receiver.
+    fn keeps_end(&self) -> bool;
 }
 
 /// A receiver that can tell that it is gone while nothing is being written to it.
@@ -86,25 +100,34 @@ where
     let mut buffer = ReadBuffer::default();
     let mut chunk = first;
     loop {
-        if !chunk.is_empty() {
-            let sight = watch.see(chunk);
-            if write_on(to, sight.forward, watch).await.is_err() {
-                return LaneEnd::ReceiverGone;
-            }
-            if let Some(refused) = sight.refused {
-                return LaneEnd::Refused(refused);
-            }
+        let sight = if chunk.is_empty() { watch.advance() } else { watch.see(chunk) };
+        if let Some(end) = pass(to, sight, watch).await {
+            return end;
         }
-        // Both are cancel-safe: a read that is dropped has taken nothing.
+        // All are cancel-safe: a read that is dropped has taken nothing.
         chunk = tokio::select! {
             biased;
-            read = buffer.read(from) => match read {
+            read = buffer.read(from), if watch.takes_more() => match read {
                 Ok(chunk) if !chunk.is_empty() => chunk,
                 ended => return finish(&ended, to, watch).await,
             },
             () = to.gone() => return LaneEnd::ReceiverGone,
+            () = watch.woken() => Bytes::new(),
         };
     }
+}
+
+/// Writes on what may pass. Returns how the direction ends with it, if it does.
+async fn pass<W: Receiver, T: Watch>(to: &mut W, sight: Sight, watch: &mut T) -> Option<LaneEnd> {
+    if write_on(to, sight.forward, watch).await.is_err() {
+        return Some(LaneEnd::ReceiverGone);
+    }
+    watch.done();
+    if sight.ends {
+        // One that is gone already needs no telling.
+        let _ = to.shutdown().await;
+    }
+    sight.refused.map(LaneEnd::Refused)
 }
 
 /// Passes the end of the sender on.
@@ -117,8 +140,27 @@ async fn finish<W: Receiver, T: Watch>(ended: &io::Result<Bytes>, to: &mut W, wa
         }
         _ => {
             let held = watch.ended(Close::Eof);
-            let passed = write_on(to, held, watch).await.is_ok() && to.shutdown().await.is_ok();
-            if passed { LaneEnd::Eof } else { LaneEnd::ReceiverGone }
+            if write_on(to, held, watch).await.is_err() {
+                return LaneEnd::ReceiverGone;
+            }
+            loop {
+                let sight = watch.advance();
+                if let Some(end) = pass(to, sight, watch).await {
+                    return end;
+                }
+                if watch.is_drained() {
+                    break;
+                }
+                tokio::select! {
+                    biased;
+                    () = to.gone() => return LaneEnd::ReceiverGone,
+                    () = watch.woken() => {}
+                }
+            }
+            if !watch.keeps_end() && to.shutdown().await.is_err() {
+                return LaneEnd::ReceiverGone;
+            }
+            LaneEnd::Eof
         }
     }
 }

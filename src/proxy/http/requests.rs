@@ -1,14 +1,20 @@
 //! The client's direction of a connection: requests, on their way to the tape and the server.
 
+mod gathered;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
+pub(super) use self::gathered::{LIMIT_BYTES, outlives_client, woken};
 use super::Shared;
 use super::answer::OwnAnswer;
 use super::exchanges::{Exchange, Exchanges};
 use super::forward::Forward;
+use super::hands::Then;
+use super::hands::line::{Line, Way};
+use super::hands::outbox::{Entry, Outbox};
 use super::lane::{Sight, Watch};
 use super::policy::{HOLD_LIMIT_BYTES, Upward, Wish};
 use super::{joined, peer_state};
@@ -54,19 +60,37 @@ pub(super) struct Requests {
     /// Body bytes of the refused request that were taken.
     refused_bytes: usize,
     left: Option<Close>,
+    line: Arc<Line>,
+    /// There was an order, so messages are known before they pass.
+    is_active: bool,
+    /// Whether the beginning of a head that is being read was held; `None`: none is being read.
+    head_is_held: Option<bool>,
+    /// A request that is waited for until it is whole.
+    gathered: Option<gathered::Gathered>,
+    /// What waits to pass.
+    outbox: Outbox,
+    /// Places on the tape of what is being written on.
+    out: Vec<Ticket>,
+    /// What is done when that has passed.
+    then: Vec<Then>,
+    /// The server is to be told that nothing more comes.
+    is_ending: bool,
+    /// Requests that never pass and that nobody answered.
+    dropped: Vec<u64>,
+    /// Until when each rule that delays holds back the next.
+    delays: Vec<(u64, crate::time::Mono)>,
 }
 
 impl Requests {
     pub(super) fn new(
         shared: Arc<Shared>,
-        exchanges: Arc<Exchanges>,
-        conn: u64,
+        line: Arc<Line>,
         ends: Option<(SocketAddr, SocketAddr)>,
     ) -> Requests {
         Requests {
             shared,
-            exchanges,
-            conn,
+            exchanges: line.exchanges.clone(),
+            conn: line.conn,
             ends,
             local: None,
             decoder: Decoder::new(Side::Requests),
@@ -79,6 +103,16 @@ impl Requests {
             refused: None,
             refused_bytes: 0,
             left: None,
+            line,
+            is_active: false,
+            head_is_held: None,
+            gathered: None,
+            outbox: Outbox::strict(),
+            out: Vec::new(),
+            then: Vec::new(),
+            is_ending: false,
+            dropped: Vec::new(),
+            delays: Vec::new(),
         }
     }
 
@@ -99,7 +133,8 @@ impl Requests {
         }
         self.left = Some(how);
         let what = || What::ClientClosed { how: Some(how) };
-        let streams = self.exchanges.streams();
+        let mut streams = self.exchanges.streams();
+        streams.extend(&self.dropped);
         if streams.is_empty() {
             self.shared.tape.push_http(Dir::C2s, None, Some(self.conn), what());
         }
@@ -118,6 +153,9 @@ impl Requests {
         let body = joined(&mut self.body);
         match self.head.take() {
             Some(mut head) if is_complete => {
+                if let (Some(stream), Some(text)) = (self.stream, &body) {
+                    self.exchanges.note(stream, |exchange| exchange.text = Some(text.clone()));
+                }
                 head.body = body;
                 self.push(What::Request(head));
             }
@@ -168,7 +206,16 @@ impl Requests {
         let wish = self.shared.policy.wish(head);
         let own_origin =
             if wish == Wish::Nothing { String::new() } else { self.shared.policy.own_origin(head) };
-        self.exchanges.begin(Exchange { stream, asked, wish, own_origin });
+        self.exchanges.begin(Exchange {
+            stream,
+            asked,
+            wish,
+            own_origin,
+            head: if self.head_is_held == Some(false) { head.raw.clone() } else { raw.clone() },
+            text: None,
+            on_answer: Vec::new(),
+            is_streaming: false,
+        });
         Some(raw)
     }
 
@@ -176,20 +223,32 @@ impl Requests {
     fn take(&mut self, piece: Piece) -> Option<Bytes> {
         let raw = piece.raw;
         match piece.part {
-            Part::HeadStart if self.shared.policy.edits_requests() || self.refuses_all.is_some() => {
-                self.held.extend_from_slice(&raw);
-                return Some(Bytes::new());
+            Part::HeadStart => {
+                let is_held =
+                    self.shared.policy.edits_requests() || self.refuses_all.is_some() || self.is_active;
+                if *self.head_is_held.get_or_insert(is_held) {
+                    self.held.extend_from_slice(&raw);
+                    return Some(Bytes::new());
+                }
             }
-            Part::HeadStart | Part::Framing => {}
+            Part::Framing => return Some(self.gather(raw, None)),
             Part::Head(head) => {
-                // Only a head that may change was held, and then it is written on from `head`.
+                // A head that was held is written on from `head`.
                 self.held.clear();
-                return self.begin(&head, raw);
+                let raw = if self.head_is_held == Some(true) { head.raw.clone() } else { raw };
+                let passes = self.begin(&head, raw);
+                let is_whole = self.head_is_held.take() != Some(false);
+                return passes.map(|passes| self.wait_for_body(&head, passes, is_whole));
             }
-            Part::Data(data) => self.body.push(data),
+            Part::Data(data) => {
+                self.body.push(data.clone());
+                return Some(self.gather(raw, Some(&data)));
+            }
             Part::End => {
                 self.tell(true);
+                let passes = self.gathered_whole(raw);
                 self.stream = None;
+                return Some(passes);
             }
             Part::Opaque(data) => return self.take_opaque(data, raw),
         }
@@ -221,7 +280,17 @@ impl Requests {
         if !begun.is_empty() {
             self.push(What::Body(begun));
         }
+        self.head_is_held = None;
         std::mem::take(&mut self.held).freeze()
+    }
+
+    /// What passes of a piece: at once, or behind what waits.
+    fn pass(&mut self, forward: &mut Forward, raw_len: usize, passes: Bytes) {
+        if !self.is_active {
+            forward.push(raw_len, &passes);
+        } else if !passes.is_empty() {
+            self.outbox.push(Entry::raw(self.stream, passes));
+        }
     }
 
     /// The request that is being refused, whether all of it has come or not.
@@ -254,6 +323,7 @@ impl Requests {
 
 impl Watch for Requests {
     fn see(&mut self, chunk: Bytes) -> Sight {
+        self.is_active |= self.shared.hands.is_active();
         let mut rest = chunk.clone();
         let mut forward = Forward::new(chunk);
         if self.exchanges.is_tunnel() && !self.decoder.is_opaque() {
@@ -261,25 +331,34 @@ impl Watch for Requests {
             self.stream = self.exchanges.oldest().map(|e| e.stream);
             let held = self.give_up_head();
             self.decoder.become_tunnel();
-            forward.push(0, &held);
+            self.pass(&mut forward, 0, held);
         }
         while self.refused.is_none()
             && let Some(piece) = self.decoder.next(&mut rest, Asked::Other)
         {
             let raw_len = piece.raw.len();
             let passes = self.take(piece).unwrap_or_default();
-            forward.push(raw_len, &passes);
+            self.pass(&mut forward, raw_len, passes);
         }
-        let forward = forward.finish();
         if self.refused.is_some() {
-            return Sight { forward, refused: self.take_refused(&mut rest) };
+            let forward = if self.is_active { self.flush() } else { forward.finish() };
+            return Sight { forward, refused: self.take_refused(&mut rest), ends: false };
         }
-        self.tell(false);
-        Sight { forward, refused: None }
+        if self.gathered.is_none() {
+            self.tell(false);
+        }
+        if !self.is_active {
+            return Sight { forward: forward.finish(), refused: None, ends: false };
+        }
+        let tickets = std::mem::take(&mut self.tickets);
+        if let Some(last) = self.outbox.last() {
+            last.tickets.extend(tickets);
+        }
+        self.advance()
     }
 
     fn passed(&mut self) {
-        for ticket in self.tickets.drain(..) {
+        for ticket in self.tickets.drain(..).chain(self.out.drain(..)) {
             self.shared.tape.handed_on(ticket);
         }
     }
@@ -288,13 +367,49 @@ impl Watch for Requests {
     fn is_blocked(&mut self, _waiting_bytes: usize) {}
 
     fn ended(&mut self, how: Close) -> Bytes {
+        let unsent = self.give_up_gathering();
         self.tell(false);
-        let held = self.give_up_head();
+        let held = [unsent, self.give_up_head()].concat();
         let how = match (how, self.ends) {
             (Close::Eof, Some((local, peer))) => peer_state::of_fin(local, peer),
             (how, _) => how,
         };
         self.client_left(how);
-        held
+        if how != Close::HalfClose {
+            self.forget();
+        }
+        if self.is_active && !held.is_empty() {
+            self.outbox.push(Entry::raw(self.stream, held.into()));
+            return Bytes::new();
+        }
+        held.into()
+    }
+
+    fn takes_more(&self) -> bool {
+        self.outbox.len_bytes() < LIMIT_BYTES
+    }
+
+    async fn woken(&self) {
+        woken(&self.shared, &self.line, Way::Up, self.outbox.next_due()).await;
+    }
+
+    fn advance(&mut self) -> Sight {
+        let forward = self.flush();
+        let refused = if self.is_active { self.refused.take() } else { None };
+        Sight { forward, refused, ends: std::mem::take(&mut self.is_ending) }
+    }
+
+    fn done(&mut self) {
+        for then in self.then.drain(..) {
+            self.shared.hands.then(&self.line, then);
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    fn keeps_end(&self) -> bool {
+        outlives_client(&self.exchanges)
     }
 }
