@@ -183,7 +183,7 @@ impl Book {
     /// have soon. // ours: a string, since clients count in integers
     #[must_use]
     pub fn fresh_id(&self, number: u64) -> Id {
-        Id::Str(format!("midwire-{}-{number}", self.highest).into_boxed_str())
+        Id::Str(format!("midwire-{}-{number}", self.highest).into())
     }
 
     /// The latest revision that was named.

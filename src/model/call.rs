@@ -3,6 +3,8 @@
 //! Client view and server view are two fields, and either may be unknown: a cancel that passed
 //! the tap says what the client wants, never what the server has seen.
 
+use smallvec::SmallVec;
+
 use super::{Name, Race, RowIdx, ScopeIdx, Told, Verdict};
 use crate::event::{Dir, Transport};
 use crate::spec::era::Era;
@@ -255,7 +257,7 @@ pub struct Call {
     /// The earlier round that this one continues (MRTR).
     pub round_of: Option<CallIdx>,
     /// Everything on its lane, in order.
-    pub marks: Vec<Mark>,
+    pub marks: SmallVec<[Mark; 2]>,
 }
 
 impl Call {

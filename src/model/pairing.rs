@@ -134,7 +134,7 @@ impl Model {
             is_resumable: false,
             retry_of: None,
             round_of: None,
-            marks: Vec::with_capacity(2),
+            marks: smallvec::SmallVec::new(),
         });
         self.overview.counts.calls += 1;
         self.overview.counts.open += 1;

@@ -1,5 +1,5 @@
 //! What folding and judging costs: nanoseconds an event and bytes of memory an event, for a million
-//! events of plain stdio calls. `cargo run --release --example fold`.
+//! events of plain stdio calls. `cargo run --release --example fold [CALLS]`.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -13,6 +13,7 @@ use midwire::model::Model;
 use midwire::rules::Judge;
 use midwire::time::Mono;
 
+/// Calls, unless the first argument says how many.
 const CALLS: u64 = 500_000;
 
 /// Calls whose events are made before their time is taken.
@@ -53,9 +54,9 @@ fn batch(first: u64) -> Vec<Event> {
 }
 
 /// Nanoseconds an event, without and with rules.
-fn run(model: &mut Model, mut judge: Option<&mut Judge>) -> u128 {
+fn run(calls: u64, model: &mut Model, mut judge: Option<&mut Judge>) -> u128 {
     let mut spent = std::time::Duration::ZERO;
-    for first in (1..=CALLS).step_by(usize::try_from(BATCH).unwrap()) {
+    for first in (1..=calls).step_by(usize::try_from(BATCH).unwrap()) {
         let events = batch(first);
         let start = std::time::Instant::now();
         for event in &events {
@@ -66,18 +67,19 @@ fn run(model: &mut Model, mut judge: Option<&mut Judge>) -> u128 {
         }
         spent += start.elapsed();
     }
-    spent.as_nanos() / u128::from(CALLS * 2)
+    spent.as_nanos() / u128::from(calls * 2)
 }
 
 fn main() {
+    let calls = std::env::args().nth(1).map_or(CALLS, |calls| calls.parse().unwrap());
     let (mut model, mut judge) = (Model::new(), Judge::new());
     let before = resident();
-    let both = run(&mut model, Some(&mut judge));
+    let both = run(calls, &mut model, Some(&mut judge));
     let memory = resident() - before;
     let findings = judge.findings().len();
     drop(model);
-    let fold = run(&mut Model::new(), None);
-    let events = CALLS * 2;
+    let fold = run(calls, &mut Model::new(), None);
+    let events = calls * 2;
     println!("events          {events}");
     println!("fold            {fold} ns an event");
     println!("fold and rules  {both} ns an event, {} events a second", 1_000_000_000 / both);

@@ -110,7 +110,7 @@ impl Outgoing {
             }
         }
         if let Some(Id::Str(token)) = &token {
-            stamp.insert(meta::PROGRESS_TOKEN.to_owned(), raw(token));
+            stamp.insert(meta::PROGRESS_TOKEN.to_owned(), raw(token.as_str()));
         }
         if !stamp.is_empty() {
             params.insert("_meta".to_owned(), raw(&stamp));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use compact_str::CompactString;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
@@ -10,9 +11,9 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
     /// An integer, as its canonical decimal digits (so that numbers beyond 64 bits are kept).
-    Int(Box<str>),
+    Int(CompactString),
     /// A string, unescaped.
-    Str(Box<str>),
+    Str(CompactString),
 }
 
 /// Digits that an exponent may add to an integer. ours: as far as a double reaches.
@@ -29,14 +30,14 @@ impl Id {
                 let raw: &RawValue = serde_json::from_str(raw).ok()?;
                 super::string(raw).map(|text| Id::Str(text.into()))
             }
-            _ => integer(raw).map(|digits| Id::Int(digits.into_boxed_str())),
+            _ => integer(raw).map(Id::Int),
         }
     }
 }
 
 impl From<i64> for Id {
     fn from(number: i64) -> Id {
-        Id::Int(number.to_string().into_boxed_str())
+        Id::Int(compact_str::format_compact!("{number}"))
     }
 }
 
@@ -46,7 +47,7 @@ impl fmt::Display for Id {
         match self {
             Id::Int(digits) => f.write_str(digits),
             Id::Str(text) => {
-                let quoted = serde_json::to_string(text).map_err(|_| fmt::Error)?;
+                let quoted = serde_json::to_string(text.as_str()).map_err(|_| fmt::Error)?;
                 f.write_str(&quoted)
             }
         }
@@ -55,10 +56,10 @@ impl fmt::Display for Id {
 
 /// The canonical digits of a JSON number that is an integer, however it is written: `7`, `7.0`,
 /// `70e-1`, `-0`.
-fn integer(number: &str) -> Option<String> {
+fn integer(number: &str) -> Option<CompactString> {
     let is_plain = number.bytes().all(|b| b.is_ascii_digit());
     if is_plain && !number.is_empty() && !number.starts_with('0') {
-        return Some(number.to_owned());
+        return Some(number.into());
     }
     let (sign, unsigned) = match number.strip_prefix('-') {
         Some(unsigned) => ("-", unsigned),
@@ -74,14 +75,14 @@ fn integer(number: &str) -> Option<String> {
     let digits = format!("{whole}{fraction}");
     let significant = digits.trim_end_matches('0');
     if significant.is_empty() {
-        return Some("0".to_owned());
+        return Some("0".into());
     }
     // The number is `significant` × 10^scale.
     let dropped = i64::try_from(digits.len() - significant.len()).ok()?;
     let scale = exponent.parse::<i64>().ok()?.checked_add(dropped)?;
     let zeros = usize::try_from(scale.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
     let significant = significant.trim_start_matches('0');
-    (zeros <= EXPONENT_LIMIT).then(|| format!("{sign}{significant}{}", "0".repeat(zeros)))
+    (zeros <= EXPONENT_LIMIT).then(|| compact_str::format_compact!("{sign}{significant}{}", "0".repeat(zeros)))
 }
 
 #[cfg(test)]
