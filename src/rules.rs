@@ -50,8 +50,6 @@ mod timeout;
 mod tools;
 mod version;
 
-use std::sync::Arc;
-
 use crate::machine::policy::Policy;
 use crate::model::{CallIdx, Model};
 use crate::spec::era::Era;
@@ -145,7 +143,7 @@ pub struct Finding {
 /// Applies every rule to a model as it grows.
 #[derive(Debug, Default)]
 pub struct Judge {
-    policy: Arc<Policy>,
+    policy: Policy,
     book: Book,
     findings: Findings,
 }
@@ -160,18 +158,18 @@ impl Judge {
     /// A judge that knows what is agreed outside the wire: limits, contracts of tools.
     #[must_use]
     pub fn with_policy(policy: Policy) -> Judge {
-        Judge { policy: Arc::new(policy), ..Judge::default() }
+        Judge { policy, ..Judge::default() }
     }
 
     /// Judges what the model noticed in the event folded last. O(1) for each thing noticed.
     pub fn look(&mut self, model: &Model) {
-        let policy = Arc::clone(&self.policy);
+        let Judge { policy, book, findings } = self;
         for (nth, seen) in model.seen().iter().enumerate() {
-            let case = Case::new(model, &policy, seen);
+            let case = Case::new(model, policy, seen);
             if nth == 0 {
-                self.book.wait(&case, &mut self.findings);
+                book.wait(&case, findings);
             }
-            self.book.look(&case, &mut self.findings);
+            book.look(&case, findings);
         }
     }
 

@@ -60,56 +60,75 @@ impl<F: FnMut(&Case<'_>, &mut Out<'_>) + Send> Look for F {
 /// One rule: its words and its test.
 struct Rule {
     entry: &'static Entry,
-    /// Where it looks; see [`gate`].
+    /// Where it looks when an era is forced, one bit for each [`gate`].
     gates: u16,
-    /// The same while nobody forces an era.
-    open_gates: u16,
     look: Box<dyn Look>,
 }
 
 /// Every rule, and by what each is called.
 pub(super) struct Book {
     rules: Vec<Rule>,
-    /// Positions in `rules`.
-    message: Vec<usize>,
+    message: Places,
     request: Table,
     notification: Table,
     result: Table,
     error: Table,
-    sights: Vec<Vec<usize>>,
+    sights: Vec<Places>,
+    /// Positions in `rules`.
     clock: Vec<usize>,
+}
+
+/// Positions in `rules` of those that look at one thing, for each gate on its own: most rules are of
+/// some eras or one transport, and none of the others costs anything.
+#[derive(Default)]
+struct Places([Vec<usize>; GATES]);
+
+impl Places {
+    fn add(&mut self, rule: usize, open_gates: u16) {
+        for (gate, places) in self.0.iter_mut().enumerate() {
+            if open_gates & (1 << gate) != 0 {
+                places.push(rule);
+            }
+        }
+    }
+
+    fn of(&self, gate: usize) -> &[usize] {
+        self.0.get(gate).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Rules of one kind of message: for every method, and for single ones.
 #[derive(Default)]
 struct Table {
-    all: Vec<usize>,
+    all: Places,
     /// By the method's fixed name.
-    of: Vec<Vec<usize>>,
+    of: Vec<Places>,
 }
 
 impl Table {
-    fn add(&mut self, method: &str, rule: usize) {
+    fn add(&mut self, method: &str, rule: usize, open_gates: u16) {
         let Some(Name(at)) = Name::fixed(method) else { return };
-        let at = at as usize;
-        if self.of.len() <= at {
-            self.of.resize_with(at + 1, Vec::new);
-        }
-        if let Some(rules) = self.of.get_mut(at) {
-            rules.push(rule);
-        }
+        at_mut(&mut self.of, at as usize).add(rule, open_gates);
     }
 
-    fn of(&self, method: Option<Name>) -> &[usize] {
-        method.and_then(|name| self.of.get(name.0 as usize)).map_or(&[], Vec::as_slice)
+    fn of(&self, method: Option<Name>, gate: usize) -> &[usize] {
+        method.and_then(|name| self.of.get(name.0 as usize)).map_or(&[], |places| places.of(gate))
     }
+}
+
+/// The entry at a position; the list grows to it.
+fn at_mut(list: &mut Vec<Places>, at: usize) -> &mut Places {
+    if list.len() <= at {
+        list.resize_with(at + 1, Places::default);
+    }
+    &mut list[at]
 }
 
 impl Default for Book {
     fn default() -> Book {
         let mut book = Book {
             rules: Vec::new(),
-            message: Vec::new(),
+            message: Places::default(),
             request: Table::default(),
             notification: Table::default(),
             result: Table::default(),
@@ -177,34 +196,26 @@ impl Book {
         let gates_of = |eras: &mut dyn Iterator<Item = Option<Era>>| {
             eras.fold(0, |gates, era| {
                 let open = TRANSPORTS.into_iter().filter(|transport| entry.is_for(*transport));
-                open.fold(gates, |gates, transport| gates | gate(era, transport))
+                open.fold(gates, |gates, transport| gates | 1 << gate(era, transport))
             })
         };
         let every = || Era::ALL.into_iter().map(Some).chain([None]);
         let gates = gates_of(&mut every().filter(|era| entry.eras.has(*era)));
         let open_gates = if knows_era { gates_of(&mut every()) } else { gates };
-        self.rules.push(Rule { entry, gates, open_gates, look });
+        self.rules.push(Rule { entry, gates, look });
         for on in when {
             match on {
-                On::Message => self.message.push(rule),
-                On::Request => self.request.all.push(rule),
-                On::RequestOf(method) => self.request.add(method, rule),
-                On::Notification => self.notification.all.push(rule),
-                On::NotificationOf(method) => self.notification.add(method, rule),
-                On::Result => self.result.all.push(rule),
-                On::ResultOf(method) => self.result.add(method, rule),
-                On::Error => self.error.all.push(rule),
-                On::ErrorOf(method) => self.error.add(method, rule),
+                On::Message => self.message.add(rule, open_gates),
+                On::Request => self.request.all.add(rule, open_gates),
+                On::RequestOf(method) => self.request.add(method, rule, open_gates),
+                On::Notification => self.notification.all.add(rule, open_gates),
+                On::NotificationOf(method) => self.notification.add(method, rule, open_gates),
+                On::Result => self.result.all.add(rule, open_gates),
+                On::ResultOf(method) => self.result.add(method, rule, open_gates),
+                On::Error => self.error.all.add(rule, open_gates),
+                On::ErrorOf(method) => self.error.add(method, rule, open_gates),
                 On::Clock => self.clock.push(rule),
-                On::Sight(kind) => {
-                    let at = *kind as usize;
-                    if self.sights.len() <= at {
-                        self.sights.resize_with(at + 1, Vec::new);
-                    }
-                    if let Some(rules) = self.sights.get_mut(at) {
-                        rules.push(rule);
-                    }
-                }
+                On::Sight(kind) => at_mut(&mut self.sights, *kind as usize).add(rule, open_gates),
             }
         }
     }
@@ -231,17 +242,16 @@ impl Book {
         let mut show = |concerned: &[usize]| {
             for at in concerned {
                 let Some(rule) = rules.get_mut(*at) else { continue };
-                let gates = if is_forced { rule.gates } else { rule.open_gates };
-                if gates & gate != 0 {
+                if !is_forced || rule.gates & (1 << gate) != 0 {
                     rule.look.look(case, &mut Out { entry: rule.entry, findings });
                 }
             }
         };
         if !matches!(case.seen.what, Sight::Message) {
-            show(sights.get(SightKind::of(&case.seen.what) as usize).map_or(&[], Vec::as_slice));
+            show(sights.get(SightKind::of(&case.seen.what) as usize).map_or(&[], |places| places.of(gate)));
             return;
         }
-        show(message);
+        show(message.of(gate));
         let Some(read) = case.message() else { return };
         let answered = || case.call().map(|call| call.method);
         let (table, method) = match read.kind {
@@ -251,17 +261,20 @@ impl Book {
             Kind::Error => (error, answered()),
             Kind::Invalid => return,
         };
-        show(&table.all);
-        show(table.of(method));
+        show(table.all.of(gate));
+        show(table.of(method, gate));
     }
 }
 
 const TRANSPORTS: [Transport; 2] = [Transport::Stdio, Transport::Http];
 
-/// One bit for each era, and for none, on each transport.
-fn gate(era: Option<Era>, transport: Transport) -> u16 {
+/// Eras, and none, on each transport.
+const GATES: usize = (Era::ALL.len() + 1) * TRANSPORTS.len();
+
+/// Number of an era, or of none, on a transport.
+fn gate(era: Option<Era>, transport: Transport) -> usize {
     let era = era.map_or(Era::ALL.len(), |era| era as usize);
-    1 << (era * TRANSPORTS.len() + usize::from(transport == Transport::Http))
+    era * TRANSPORTS.len() + usize::from(transport == Transport::Http)
 }
 
 /// Kinds of [`Sight`] without what they hold.

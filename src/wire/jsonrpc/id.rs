@@ -82,7 +82,8 @@ fn integer(number: &str) -> Option<CompactString> {
     let scale = exponent.parse::<i64>().ok()?.checked_add(dropped)?;
     let zeros = usize::try_from(scale.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
     let significant = significant.trim_start_matches('0');
-    (zeros <= EXPONENT_LIMIT).then(|| compact_str::format_compact!("{sign}{significant}{}", "0".repeat(zeros)))
+    (zeros <= EXPONENT_LIMIT)
+        .then(|| compact_str::format_compact!("{sign}{significant}{}", "0".repeat(zeros)))
 }
 
 #[cfg(test)]
