@@ -18,6 +18,7 @@ mod filtering;
 mod findings;
 mod foot;
 mod goto;
+mod hands;
 mod help;
 mod home;
 mod ink;

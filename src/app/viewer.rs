@@ -137,6 +137,7 @@ fn execute(
         Command::Fetch { row, first, last } => {
             let _ = requests.send(reader::Request::Fetch { row, first, last });
         }
+        Command::Order(_) => {}
         Command::Open(key) => {
             let _ = keys.send(key);
         }

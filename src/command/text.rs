@@ -85,7 +85,7 @@ fn other_id(id: &Id) -> Id {
     match id {
         // ours: far from the ids that are in use.
         Id::Int(digits) => Id::from(digits.parse::<i64>().unwrap_or(0).saturating_add(1_000_000)),
-        Id::Str(text) => Id::Str(format!("{text}-other").into_boxed_str()),
+        Id::Str(text) => Id::Str(format!("{text}-other").into()),
     }
 }
 

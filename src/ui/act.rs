@@ -39,6 +39,7 @@ pub(super) fn act(state: &mut State, action: Action, count: Option<usize>) -> Ve
         Action::Calls => return show(state, View::Calls),
         Action::Stream => return show(state, View::Stream),
         Action::Findings => return show(state, View::Findings),
+        Action::Hands => return show(state, View::Hands),
         Action::Interrupt => tell(state, "ctrl-c quits"),
         _ if state.view == View::Home => return super::home::act(state, action, count),
         _ => return act_in_session(state, action, count),
@@ -47,6 +48,9 @@ pub(super) fn act(state: &mut State, action: Action, count: Option<usize>) -> Ve
 }
 
 fn act_in_session(state: &mut State, action: Action, count: Option<usize>) -> Vec<Command> {
+    if let Some(commands) = super::hands::act(state, action) {
+        return commands;
+    }
     match action {
         Action::Pause => pause(state),
         Action::Follow => {
@@ -102,6 +106,11 @@ fn move_in_pane(state: &mut State, action: Action, count: Option<usize>) -> Vec<
         if action == Action::Open && part == Part::Messages {
             state.opened = Some(Part::Body);
         }
+        return Vec::new();
+    }
+    if state.view == View::Hands {
+        let len = super::hands::len(state);
+        state.hands.act(action, times, len, height);
         return Vec::new();
     }
     if state.view == View::Findings {

@@ -8,7 +8,7 @@ use super::copy;
 use super::detail::Part;
 use super::ink::Ink;
 use super::paint;
-use super::prompt::{Prompt, Verdict};
+use super::prompt::{Kind, Prompt, Verdict};
 use super::session::Column;
 use super::state::{Overlay, State, View};
 use super::{outcome, units, words};
@@ -47,6 +47,7 @@ pub(super) fn hints(state: &State) -> Vec<(Action, &'static str)> {
         (None, View::Calls) => super::calls::HINTS.to_vec(),
         (None, View::Stream) => super::stream::HINTS.to_vec(),
         (None, View::Findings) => super::findings::HINTS.to_vec(),
+        (None, View::Hands) => super::hands::HINTS.to_vec(),
     }
 }
 
@@ -106,9 +107,14 @@ fn prompt_line(prompt: &Prompt, width: u16, ink: &Ink<'_>) -> Line<'static> {
         let text = " enter: in force   tab: mode   esc: back   e.g. state:lost  is:late  dur>500ms";
         return Line::from(ink.span(text, Role::Muted));
     }
-    let mut left = vec![ink.span(" :", Role::Key)];
+    let is_order = prompt.kind() == Kind::Order;
+    let mut left = vec![ink.span(if is_order { " x " } else { " :" }, Role::Key)];
     left.extend(typed(prompt, Role::Title, ink));
     let right = match prompt.verdict() {
+        Verdict::Empty if is_order => {
+            vec![ink.span("an order to the tap; tab completes, and names the selected call ", Role::Muted)]
+        }
+        Verdict::Valid if is_order => vec![ink.span("enter gives the order ", Role::Ok)],
         Verdict::Empty => vec![ink.span("the name of an action; tab completes ", Role::Muted)],
         Verdict::Valid => {
             let meaning = Action::from_name(prompt.text().trim()).map_or("", Action::meaning);
@@ -202,6 +208,7 @@ pub(super) fn answer(state: &State, area: Rect, ink: &Ink<'_>, frame: &mut Frame
     paint::wall(Rect { height: 1, ..area }, ink, frame);
     let lines = match state.view {
         View::Findings => super::findings::answer(state).unwrap_or_default(),
+        View::Hands => super::hands::answer(state).unwrap_or_default(),
         _ => about_selection(state, ink).unwrap_or_default(),
     };
     let width = usize::from(area.width).saturating_sub(2);

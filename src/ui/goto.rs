@@ -28,7 +28,7 @@ pub(super) fn select(state: &mut State, subject: Subject) {
         }
         (View::Stream, Subject::Row(row)) => Some(row.0),
         (View::Stream, Subject::Call(call)) => session.model.call(call).map(|call| call.row.0),
-        (View::Home | View::Findings, _) => None,
+        (View::Home | View::Findings | View::Hands, _) => None,
     };
     if let Some(item) = item {
         select_item(state, item);

@@ -61,6 +61,10 @@ fn click_list(state: &mut State, list: Rect, y: usize) -> Vec<Command> {
     let height = usize::from(list.height);
     let (cursor, len) = match state.view {
         View::Home => (&mut state.home, state.library.as_ref().map_or(0, Vec::len)),
+        View::Hands => {
+            let len = super::hands::len(state);
+            (&mut state.hands, len)
+        }
         View::Findings => (&mut state.findings, state.session.as_ref().map_or(0, |s| s.findings().len())),
         View::Calls => (&mut state.calls.cursor, state.session.as_ref().map_or(0, |s| s.calls.len())),
         View::Stream => (&mut state.stream.cursor, state.session.as_ref().map_or(0, |s| s.rows.len())),

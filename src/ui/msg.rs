@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use crate::command::Status;
 use crate::event::{Event, Transport};
 use crate::model::RowIdx;
 use crate::time::Mono;
@@ -36,6 +37,8 @@ pub enum Msg {
         /// The events, in order.
         events: Result<Vec<Event>, String>,
     },
+    /// What the tap of the session does to the traffic; `None`: it takes no orders.
+    Hands(Option<Status>),
     /// Something to tell in the status line.
     Notice(String),
     /// Something went wrong; told in the status line until the next key.
@@ -64,6 +67,9 @@ pub enum Command {
         /// What it is, to say so.
         what: String,
     },
+    /// Gives an order to the tap of the session, in words (`command::words`); answered by
+    /// [`Msg::Notice`] or [`Msg::Trouble`].
+    Order(String),
     /// Opens an entry of the library.
     Open(usize),
     /// Brings the events that hold the bytes of a row; answered by [`Msg::Fetched`].

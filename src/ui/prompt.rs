@@ -5,6 +5,8 @@ use tui_textarea::{CursorMove, Input, TextArea};
 
 use super::filtering::Filter;
 use super::pick::Mode;
+use crate::command::verbs::{self, Verb};
+use crate::command::words;
 use crate::config::keys::Action;
 
 /// What is typed.
@@ -14,6 +16,8 @@ pub(super) enum Kind {
     Filter(Mode),
     /// The name of an action.
     Command,
+    /// An order to the tap.
+    Order,
 }
 
 /// The line while it is typed.
@@ -21,6 +25,8 @@ pub(super) enum Kind {
 pub(super) struct Prompt {
     kind: Kind,
     area: TextArea<'static>,
+    /// A filter that picks what an order is about.
+    target: Option<String>,
 }
 
 /// How the typed text reads.
@@ -43,9 +49,16 @@ impl Prompt {
     /// A line that begins with a text, the cursor behind it.
     #[must_use]
     pub(super) fn new(kind: Kind, text: &str) -> Prompt {
-        let mut prompt = Prompt { kind, area: TextArea::default() };
+        let mut prompt = Prompt { kind, area: TextArea::default(), target: None };
         prompt.set_text(text);
         prompt
+    }
+
+    /// An order about what this filter picks: the tab key puts it in.
+    #[must_use]
+    pub(super) fn about(mut self, target: Option<String>) -> Prompt {
+        self.target = target;
+        self
     }
 
     fn set_text(&mut self, text: &str) {
@@ -107,6 +120,25 @@ impl Prompt {
                     self.set_text(&common);
                 }
             }
+            Kind::Order => self.complete_order(),
+        }
+    }
+
+    /// The rest of the last word; behind a whole verb, what it is about.
+    fn complete_order(&mut self) {
+        let text = self.text().to_owned();
+        let begun = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let (before, word) = text.split_at_checked(begun).unwrap_or((&text, ""));
+        let words = verbs::completions(&text);
+        let names: Vec<&str> = words.iter().map(String::as_str).collect();
+        let common = common_prefix(&names);
+        let whole = if common.len() > word.len() { common } else { word.to_owned() };
+        let verb = Verb::find(&whole).filter(|_| begun == 0 && (names.len() < 2 || whole == word));
+        let Some(verb) = verb else { return self.set_text(&format!("{before}{whole}")) };
+        let is_about = verb.members().any(|member| member.name == "on");
+        match self.target.as_deref().filter(|_| is_about) {
+            Some(target) => self.set_text(&format!("{whole} on='{target}' ")),
+            None => self.set_text(&format!("{whole} ")),
         }
     }
 
@@ -129,6 +161,10 @@ impl Prompt {
                 Ok(_) => Verdict::Valid,
                 Err((column, why)) => Verdict::Invalid { column, why },
             },
+            Kind::Order => match words::parse(self.text()) {
+                Ok(_) => Verdict::Valid,
+                Err(error) => Verdict::Invalid { column: error.column, why: error.why },
+            },
             Kind::Command if Action::from_name(text).is_some() => Verdict::Valid,
             Kind::Command => {
                 let names = self.completions();
@@ -139,7 +175,7 @@ impl Prompt {
     }
 }
 
-fn common_prefix(names: &[&'static str]) -> String {
+fn common_prefix(names: &[&str]) -> String {
     let Some((first, rest)) = names.split_first() else { return String::new() };
     let is_common = |len: usize| {
         let head = first.get(..len);

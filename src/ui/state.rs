@@ -8,6 +8,7 @@ use super::pick::Pick;
 use super::prompt::Prompt;
 use super::session::Session;
 use super::text::Charset;
+use crate::command::Status;
 use crate::config::chord::Chord;
 use crate::config::keys::{Action, KeyMap};
 use crate::model::{CallIdx, RowIdx};
@@ -25,11 +26,13 @@ pub(super) enum View {
     Stream,
     /// What is wrong. The moment for it: "who is right?"
     Findings,
+    /// What the tap does to the traffic. The moment for it: "what do I hold, and what did I arm?"
+    Hands,
 }
 
 impl View {
     /// Every view, in the order of the tabs.
-    pub(super) const ALL: [View; 4] = [View::Home, View::Calls, View::Stream, View::Findings];
+    pub(super) const ALL: [View; 5] = [View::Home, View::Calls, View::Stream, View::Findings, View::Hands];
 
     /// Its name.
     #[must_use]
@@ -39,6 +42,7 @@ impl View {
             View::Calls => "Calls",
             View::Stream => "Stream",
             View::Findings => "Findings",
+            View::Hands => "Faults",
         }
     }
 
@@ -50,6 +54,7 @@ impl View {
             View::Calls => Action::Calls,
             View::Stream => Action::Stream,
             View::Findings => Action::Findings,
+            View::Hands => Action::Hands,
         }
     }
 }
@@ -126,6 +131,9 @@ pub struct State {
     pub(super) calls: ListPlace,
     pub(super) stream: ListPlace,
     pub(super) findings: Cursor,
+    pub(super) hands: Cursor,
+    /// What the tap of the session does to the traffic; `None`: it takes no orders.
+    pub(super) status: Option<Status>,
     pub(super) zoom: Zoom,
     pub(super) detail: Detail,
     /// The part of the pane that answers the keys; `None`: the list does.
@@ -160,6 +168,8 @@ impl State {
             calls: ListPlace::default(),
             stream: ListPlace::default(),
             findings: Cursor::default(),
+            hands: Cursor::default(),
+            status: None,
             zoom: Zoom::default(),
             detail: Detail::default(),
             opened: None,
@@ -220,7 +230,8 @@ impl State {
             filter: has_lists && (is_prompting || has_filter),
             preview: has_pane && has_room && (self.wants_preview || is_open) && !full,
             full,
-            answer: self.view == View::Findings || (has_lists && self.session.is_some()),
+            answer: matches!(self.view, View::Findings | View::Hands)
+                || (has_lists && self.session.is_some()),
             caption: if self.view == View::Home { 0 } else { self.caption_lines() },
             hints: self.has_hints || self.prompt.is_some(),
             split: self.split,
@@ -246,7 +257,7 @@ impl State {
         match self.view {
             View::Calls => Some((&session.calls, &self.calls)),
             View::Stream => Some((&session.rows, &self.stream)),
-            View::Home | View::Findings => None,
+            View::Home | View::Findings | View::Hands => None,
         }
     }
 
@@ -255,7 +266,7 @@ impl State {
         match self.view {
             View::Calls => Some(&mut self.calls),
             View::Stream => Some(&mut self.stream),
-            View::Home | View::Findings => None,
+            View::Home | View::Findings | View::Hands => None,
         }
     }
 
@@ -270,7 +281,7 @@ impl State {
         match self.view {
             View::Calls => self.item().map(|item| Subject::Call(CallIdx(item))),
             View::Stream => self.item().map(|item| Subject::Row(RowIdx(item))),
-            View::Home | View::Findings => None,
+            View::Home | View::Findings | View::Hands => None,
         }
     }
 

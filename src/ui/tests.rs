@@ -20,6 +20,8 @@ use crate::model::script::Script;
 use crate::spec::headers::encode;
 use crate::time::Mono;
 
+mod hands;
+
 /// A viewer on a stage: keys in, screens out, and the events at hand that it asks for.
 struct Stage {
     state: State,
@@ -434,7 +436,7 @@ fn a_cut_recording_leaves_its_open_calls_unresolved() {
 fn every_key_is_harmless_on_every_view_at_every_size() {
     for size in [(1, 1), (39, 9), (79, 23), (80, 24), (300, 12)] {
         for script in [Script::default(), fates()] {
-            for view in ["1", "2", "3", "4", "2 enter", "2 enter enter", "3 enter", "/", ":"] {
+            for view in ["1", "2", "3", "4", "5", "2 enter", "2 enter enter", "3 enter", "/", ":"] {
                 for action in Action::ALL {
                     let mut stage = Stage::on(size, Feed::Whole, &script);
                     stage.keys(view);

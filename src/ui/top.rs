@@ -33,7 +33,7 @@ pub(super) fn header(state: &State, ink: &Ink<'_>) -> Line<'static> {
     }
     let transport = words::transport(session.facts.transport);
     left.push(ink.span(&format!("{transport} {}", session.facts.what), Role::Text));
-    let mut right = Vec::new();
+    let mut right = super::hands::counts(state, ink);
     if let Some(era) = era(session) {
         right.push(ink.span(&format!("  era {era}"), Role::Muted));
     }

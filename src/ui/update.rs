@@ -61,6 +61,10 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Command> {
             fetched(state, row, events.as_deref().map_err(Clone::clone));
             Vec::new()
         }
+        Msg::Hands(status) => {
+            state.status = status;
+            Vec::new()
+        }
         Msg::Notice(text) => {
             state.notice = Some(Notice { text, is_trouble: false });
             Vec::new()
@@ -91,6 +95,8 @@ fn open_session(state: &mut State, session: Session) {
     state.calls = super::state::ListPlace::default();
     state.stream = super::state::ListPlace::default();
     state.findings = Cursor::default();
+    state.hands = Cursor::default();
+    state.status = None;
     state.zoom = super::state::Zoom::default();
     state.detail.reset();
     state.opened = None;
@@ -125,6 +131,8 @@ fn settle(state: &mut State) -> Vec<Command> {
     state
         .home
         .settle(state.library.as_ref().map_or(0, Vec::len), super::home::lines_on_screen(areas.list.height));
+    let held = super::hands::len(state);
+    state.hands.settle(held, height);
     let Some(session) = &state.session else { return Vec::new() };
     state.findings.settle(session.findings().len(), height);
     let lens = [(&mut state.calls, session.calls.len()), (&mut state.stream, session.rows.len())];
@@ -252,7 +260,15 @@ fn submit(state: &mut State) -> Vec<Command> {
                 Vec::new()
             }
         },
-        Kind::Command if text.is_empty() => Vec::new(),
+        Kind::Command | Kind::Order if text.is_empty() => Vec::new(),
+        Kind::Order => match crate::command::words::parse(&text) {
+            Ok(_) => vec![Command::Order(text)],
+            Err(error) => {
+                state.notice = Some(Notice { text: error.to_string(), is_trouble: true });
+                state.prompt = Some(prompt);
+                Vec::new()
+            }
+        },
         Kind::Command => {
             if let Some(action) = Action::from_name(&text) {
                 return act::act(state, action, None);

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::ink::Ink;
 use super::layout;
 use super::state::{Overlay, State, View};
-use super::{calls, findings, foot, help, home, stream, top};
+use super::{calls, findings, foot, hands, help, home, stream, top};
 use crate::config::theme::{Role, Theme};
 
 /// Draws the whole screen.
@@ -36,6 +36,7 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
         (View::Findings, Some(session)) => {
             findings::draw(state, session, areas.columns, areas.list, &ink, frame);
         }
+        (View::Hands, Some(_)) => hands::draw(state, areas.columns, areas.list, &ink, frame),
         _ => home::draw(state, areas.columns, areas.list, &ink, frame),
     }
     if let Some(session) = state.session.as_ref().filter(|_| !areas.detail.is_empty()) {
@@ -43,6 +44,7 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     }
     foot::answer(state, areas.answer, &ink, frame);
     foot::caption(state, areas.caption, &ink, frame);
+    hands::palette(state, &ink, frame);
     frame.render_widget(foot::keys(state, &ink), areas.hints);
     frame.render_widget(foot::status(state, &ink), areas.status);
 }
