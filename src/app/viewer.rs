@@ -1,8 +1,10 @@
-//! The viewer: a terminal, a state, and two threads that feed it.
+//! The viewer: a terminal, a state, and three threads that feed it.
 //!
 //! The *reader* has the open recording and answers with events; the *librarian* looks for running
-//! taps and saved recordings. Neither is in the path of any traffic, and both end with the viewer.
+//! taps and saved recordings; the *hands* give orders to the tap of the open session. None is in the
+//! path of any traffic, and all end with the viewer.
 
+mod hands;
 mod librarian;
 mod reader;
 mod source;
@@ -84,7 +86,15 @@ pub fn run(target: Target, looks: &Looks) -> anyhow::Result<Left> {
     let (other_tx, other) = tokio::sync::mpsc::channel(OTHER_MESSAGES);
     let (requests, requested) = mpsc::channel();
     let (keys, keyed) = mpsc::channel();
-    let outlet = reader::Outlet { events: events_tx, other: other_tx.clone() };
+    let (orders, ordered) = mpsc::channel();
+    let outlet = reader::Outlet { events: events_tx, other: other_tx.clone(), hands: orders.clone() };
+    let hands = {
+        let other = other_tx.clone();
+        std::thread::Builder::new()
+            .name("hands".to_owned())
+            .spawn(move || hands::run(&ordered, &other))
+            .context("cannot start the hands")?
+    };
     let reader = std::thread::Builder::new()
         .name("reader".to_owned())
         .spawn(move || reader::run(source, &requested, &outlet))
@@ -97,15 +107,16 @@ pub fn run(target: Target, looks: &Looks) -> anyhow::Result<Left> {
             .spawn(move || librarian::run(library.as_ref(), given, &keyed, &other, &requests))
             .context("cannot start the librarian")?
     };
-    let execute = |command| execute(command, &requests, &keys, &other_tx);
+    let execute = |command| execute(command, &requests, &keys, &orders, &other_tx);
     let left = runtime.block_on(async {
         let mut term = Term::enter(settings.mouse)?;
         run_screen(&mut term, &mut state, &theme, Feeds { events, other }, execute).await
     });
-    // Both threads end when nobody can ask them any more; one that panicked has said so.
-    drop((requests, keys));
+    // Each thread ends when nobody can ask it any more; one that panicked has said so.
+    drop((requests, keys, orders));
     let _ = librarian.join();
     let _ = reader.join();
+    let _ = hands.join();
     Ok(left?)
 }
 
@@ -131,13 +142,16 @@ fn execute(
     command: Command,
     requests: &mpsc::Sender<reader::Request>,
     keys: &mpsc::Sender<usize>,
+    orders: &mpsc::Sender<hands::Request>,
     other: &tokio::sync::mpsc::Sender<Msg>,
 ) {
     match command {
         Command::Fetch { row, first, last } => {
             let _ = requests.send(reader::Request::Fetch { row, first, last });
         }
-        Command::Order(_) => {}
+        Command::Order(line) => {
+            let _ = orders.send(hands::Request::Order(line));
+        }
         Command::Open(key) => {
             let _ = keys.send(key);
         }

@@ -5,6 +5,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::order::{Given, Order, Said, Wrong, verb};
 use super::{Applied, ArmedRule, By, Command, HeldMessage, OpenRequest, Refused, Rule, Status, read, write};
+use crate::time::Ms;
 use crate::wire::json::{self, Document};
 
 /// Why JSON is no order.
@@ -38,8 +39,7 @@ fn order(text: &[u8]) -> Result<(Order, Option<By>), Wrong> {
             let text = value.text().ok_or_else(|| Wrong::whole("`do` is a verb"))?;
             found = Some(verb(&text, 0)?);
         } else if name == "by" {
-            let all = [By::Viewer, By::Ctl, By::Recipe, By::Lesson];
-            let one = all.into_iter().find(|by| value.is_text(by.as_str()));
+            let one = value.text().and_then(|name| by_of(&name));
             let why = "`by` is viewer, ctl, recipe or lesson";
             by = Some(one.ok_or_else(|| Wrong::whole(why))?);
         } else {
@@ -160,4 +160,73 @@ fn held(held: &HeldMessage) -> Value {
 
 fn open(open: &OpenRequest) -> Value {
     json!({ "id": open.id, "says": open.says, "stream": open.stream })
+}
+
+/// What a tap says of its status; `None`: it is none. What cannot be read of it is left out.
+#[must_use]
+pub fn read_status(value: &Value) -> Option<Status> {
+    let status = value.as_object()?;
+    let list = |name: &str| status.get(name).and_then(Value::as_array).into_iter().flatten();
+    let text = |of: &Value, name: &str| of[name].as_str().map(str::to_owned);
+    let armed = |one: &Value| {
+        let (command, _) = parse(one["rule"].to_string().as_bytes()).ok()?;
+        let Command::Arm(rule) = command else { return None };
+        let (number, hits) = (one["number"].as_u64()?, one["hits"].as_u64()?);
+        Some(ArmedRule { number, rule, hits, by: by_of(one["by"].as_str()?)? })
+    };
+    let held = |one: &Value| {
+        Some(HeldMessage {
+            number: one["number"].as_u64()?,
+            says: text(one, "says")?,
+            stream: one["stream"].as_u64(),
+            held: Ms(one["held_ms"].as_u64()?),
+            released_in: Ms(one["released_in_ms"].as_u64()?),
+            text: text(one, "text")?,
+        })
+    };
+    let open = |one: &Value| {
+        Some(OpenRequest { id: text(one, "id")?, says: text(one, "says")?, stream: one["stream"].as_u64() })
+    };
+    Some(Status {
+        rules: list("rules").filter_map(armed).collect(),
+        held: list("held").filter_map(held).collect(),
+        open: list("open").filter_map(open).collect(),
+    })
+}
+
+fn by_of(name: &str) -> Option<By> {
+    [By::Viewer, By::Ctl, By::Recipe, By::Lesson].into_iter().find(|by| by.as_str() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::words;
+
+    #[test]
+    fn a_status_comes_back_as_it_was() {
+        let rule = |line: &str| match words::parse(line) {
+            Ok(Command::Arm(rule)) => rule,
+            other => panic!("{line}: {other:?}"),
+        };
+        let armed = |number, line| ArmedRule { number, rule: rule(line), hits: number * 3, by: By::Recipe };
+        let status = Status {
+            rules: vec![
+                armed(1, "delay on='tool:slow kind:result' ms=300 jitter=50 times=always seed=7"),
+                armed(2, "hold on=kind:request times=2"),
+                armed(3, "drop on=x chance=0.25"),
+            ],
+            held: vec![HeldMessage {
+                number: 4,
+                says: "c2s request id \"a\" tools/call slow".to_owned(),
+                stream: Some(9),
+                held: Ms(1200),
+                released_in: Ms(28_800),
+                text: "{}".to_owned(),
+            }],
+            open: vec![OpenRequest { id: "7".to_owned(), says: "tools/call slow".to_owned(), stream: None }],
+        };
+        assert_eq!(read_status(&of_status(&status)), Some(status));
+        assert_eq!(read_status(&Value::Null), None);
+    }
 }

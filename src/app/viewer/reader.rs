@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
+use super::hands;
 use super::source::Source;
 use crate::event::{Event, What};
 use crate::model::RowIdx;
@@ -46,11 +47,13 @@ pub(super) struct Outlet {
     pub events: Sender<Msg>,
     /// What can overtake it.
     pub other: Sender<Msg>,
+    /// Who gives orders to the tap of the session.
+    pub hands: std::sync::mpsc::Sender<hands::Request>,
 }
 
 /// The reader's thread; ends when nobody can ask any more.
 pub(super) fn run(first: Option<Source>, requests: &Receiver<Request>, outlet: &Outlet) {
-    let mut desk = first.map(Desk::new);
+    let mut desk = first.map(|source| Desk::open(source, outlet));
     loop {
         let wait = desk.as_mut().map_or(Some(Duration::MAX), |desk| desk.step(outlet));
         let request = match wait {
@@ -66,7 +69,7 @@ pub(super) fn run(first: Option<Source>, requests: &Receiver<Request>, outlet: &
             },
         };
         match (request, &desk) {
-            (Some(Request::Open(source)), _) => desk = Some(Desk::new(*source)),
+            (Some(Request::Open(source)), _) => desk = Some(Desk::open(*source, outlet)),
             (Some(Request::Fetch { row, first, last }), Some(desk)) => {
                 let events = desk.fetch(first, last);
                 if outlet.other.blocking_send(Msg::Fetched { row, events }).is_err() {
@@ -90,7 +93,9 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(source: Source) -> Desk {
+    fn open(source: Source, outlet: &Outlet) -> Desk {
+        // They end after this thread, with the screen.
+        let _ = outlet.hands.send(hands::Request::Session(source.session().map(str::to_owned)));
         let waiting = Some(Msg::Opened(source.facts().clone()));
         Desk { source, places: Vec::new(), waiting, told: None, clock: Mono(0), is_failed: false }
     }

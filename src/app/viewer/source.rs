@@ -14,6 +14,7 @@ use crate::ui::msg::{Facts, Feed, Recording as Standing};
 pub(super) struct Source {
     text: Text,
     facts: Facts,
+    session: Option<String>,
     /// The machine's monotonic clock at the time 0 of the recording.
     boot_ns: Option<u64>,
     /// Nothing more is there now.
@@ -87,7 +88,13 @@ impl Source {
             welcome: None,
             feed,
         };
-        Source { text, facts, boot_ns: header.boot_ns, is_read: false }
+        let session = Some(header.session.clone()).filter(|session| !session.is_empty());
+        Source { text, facts, session, boot_ns: header.boot_ns, is_read: false }
+    }
+
+    /// The name of its session, while its tap is at work.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.session.as_deref().filter(|_| self.is_growing())
     }
 
     /// What is known before the first event.
