@@ -5,6 +5,7 @@
 //! before it is shown: a control character never reaches a terminal from here.
 
 mod budget;
+mod expected;
 mod harmless;
 mod json;
 mod junit;
@@ -17,6 +18,7 @@ mod text;
 mod undecided;
 
 pub use budget::Budget;
+pub use expected::Expected;
 pub use harmless::harmless;
 pub use json::json;
 pub use junit::junit;
@@ -76,6 +78,8 @@ pub struct Report {
     pub capture: Capture,
     /// What is told, in the order it was found; budgets last.
     pub items: Vec<Item>,
+    /// What was expected beside the rules, in the order of the recipe.
+    pub expected: Vec<Expected>,
     /// The rules that could not be decided, where that is told.
     pub undecided: Vec<Undecided>,
     /// Where its events stand in its files.
@@ -119,7 +123,8 @@ impl Report {
         let mut undecided = if options.undecided { judge.undecided(model) } else { Vec::new() };
         undecided.retain(|one| options.selection.has(one.rule));
         let overview = model.overview();
-        Report { trace, counts: overview.counts, capture: overview.capture, items, undecided, lines }
+        let (counts, capture) = (overview.counts, overview.capture);
+        Report { trace, counts, capture, items, expected: Vec::new(), undecided, lines }
     }
 
     /// What a person calls it.
@@ -218,6 +223,9 @@ fn told(model: &Model, findings: &[Finding], options: &Options) -> Vec<Item> {
 
 /// A rule of the catalogue or a budget, in one sentence.
 fn rule_text(rule: &str) -> &'static str {
+    if rule == expected::EXPECTATION {
+        return expected::RULE_TEXT;
+    }
     catalogue::find(rule).map_or_else(|| Budget::rule_text(rule), |entry| entry.rule)
 }
 

@@ -1,10 +1,15 @@
 //! Whole recordings, folded and judged.
 
+mod expect;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
+use expect::Watch;
+
+use crate::command::recipe::Expectation;
 use crate::machine::policy::Policy;
 use crate::model::Model;
 use crate::report::{self, Checked, Lines, Report, Unread};
@@ -19,6 +24,8 @@ pub struct Options {
     pub era: Option<Era>,
     /// What is agreed outside the wire.
     pub policy: Policy,
+    /// What a recipe expects.
+    pub expectations: Vec<Expectation>,
     /// What is told.
     pub report: report::Options,
 }
@@ -52,10 +59,14 @@ fn read(path: &Path, options: &Options) -> anyhow::Result<(Report, Faults)> {
     let mut model = options.era.map_or_else(Model::new, Model::with_era);
     model.set_grace(options.policy.limits.grace);
     let (mut judge, mut lines) = (Judge::with_policy(options.policy.clone()), Lines::default());
+    let mut watch = Watch::default();
     let mut event_idx = 0;
     while let Some((event, _)) = recording.next()? {
         model.fold(&event, event_idx);
         judge.look(&model);
+        if !options.expectations.is_empty() {
+            watch.look(&event, &model);
+        }
         event_idx += 1;
         if let Some((file, line)) = recording.last_line() {
             let file = if name == "-" { "-".into() } else { file.to_string_lossy() };
@@ -70,6 +81,7 @@ fn read(path: &Path, options: &Options) -> anyhow::Result<(Report, Faults)> {
         model.cut();
         judge.look(&model);
     }
-    let report = Report::new(name, &model, &judge, &options.report, lines);
+    let mut report = Report::new(name, &model, &judge, &options.report, lines);
+    watch.judge(&options.expectations, &model, &mut report);
     Ok((report, recording.faults().clone()))
 }

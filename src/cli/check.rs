@@ -5,14 +5,16 @@ use std::io::Write;
 use super::args::check::{CheckArgs, Format};
 use super::{CLEAN, FINDINGS, USAGE, say};
 use crate::app::check::{Options, check as judge};
-use crate::app::policy;
+use crate::app::{policy, recipe};
 use crate::report;
 use crate::trace::Faults;
 
 /// Prints what was found in each recording; every one of them is read before anything is printed.
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     let policy = args.policy.as_deref().map(policy::load).transpose()?.unwrap_or_default();
-    let options = Options { era: args.era, policy, report: args.report_options()? };
+    let recipe = args.faults.as_deref().map(recipe::load).transpose()?.unwrap_or_default();
+    let expectations = recipe.expectations;
+    let options = Options { era: args.era, policy, expectations, report: args.report_options()? };
     let checked = judge(&args.traces, &options, tell_faults);
     for unread in &checked.unread {
         say(&unread.reason);

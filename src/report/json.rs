@@ -25,9 +25,21 @@ struct OneFinding<'a> {
 }
 
 #[derive(Serialize)]
-struct Both<'a> {
+struct More<'a> {
     findings: Vec<OneFinding<'a>>,
-    undecided: Vec<OneUndecided<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expectations: Option<Vec<OneExpectation<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undecided: Option<Vec<OneUndecided<'a>>>,
+}
+
+#[derive(Serialize)]
+struct OneExpectation<'a> {
+    trace: &'a str,
+    expectation: &'a str,
+    held: bool,
+    why: Option<&'a str>,
+    evidence: &'a [u64],
 }
 
 #[derive(Serialize)]
@@ -39,8 +51,8 @@ struct OneUndecided<'a> {
 }
 
 /// The findings of all recordings as one JSON array, with a newline at its end. `caused_by` is a
-/// position in this array, from 0. Where it is told which rules could not be decided: an object that
-/// holds this array and another.
+/// position in this array, from 0. Where it is told which rules could not be decided, or a recipe
+/// expects something: an object that holds this array and others.
 #[must_use]
 pub fn json(checked: &Checked) -> String {
     let mut findings = Vec::new();
@@ -48,11 +60,25 @@ pub fn json(checked: &Checked) -> String {
         let before = findings.len();
         findings.extend(report.items.iter().map(|item| one_finding(&report.trace, item, before)));
     }
-    if !checked.tells_undecided {
+    let has_expectations = checked.reports.iter().any(|report| !report.expected.is_empty());
+    if !checked.tells_undecided && !has_expectations {
         return written(&findings);
     }
-    let undecided = checked.reports.iter().flat_map(undecided).collect();
-    written(&Both { findings, undecided })
+    let undecided = || checked.reports.iter().flat_map(undecided).collect();
+    let undecided = checked.tells_undecided.then(undecided);
+    let expectations = || checked.reports.iter().flat_map(expectations).collect();
+    let expectations = has_expectations.then(expectations);
+    written(&More { findings, expectations, undecided })
+}
+
+fn expectations(report: &Report) -> impl Iterator<Item = OneExpectation<'_>> {
+    report.expected.iter().map(|expected| OneExpectation {
+        trace: &report.trace,
+        expectation: &expected.words,
+        held: expected.is_held,
+        why: expected.why.as_deref(),
+        evidence: &expected.evidence,
+    })
 }
 
 fn undecided(report: &Report) -> impl Iterator<Item = OneUndecided<'_>> {

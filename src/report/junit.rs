@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::undecided::reason;
-use super::{Checked, Item, Report, Unread, harmless, rule_text};
+use super::{Checked, Expected, Item, Report, Unread, harmless, rule_text};
 use crate::rules::undecided::Undecided;
 
 /// All recordings as one XML document.
@@ -37,22 +37,25 @@ struct Suite<'a> {
     trace: &'a str,
     /// The findings of each rule, in the order of the first ones.
     cases: Vec<Vec<&'a Item>>,
+    expected: &'a [Expected],
     undecided: &'a [Undecided],
 }
 
 impl Suite<'_> {
     fn tests(&self) -> usize {
-        self.cases.len() + self.undecided.len()
+        self.cases.len() + self.expected.len() + self.undecided.len()
     }
 
     fn failures(&self) -> usize {
-        self.cases.iter().filter(|items| items.iter().any(|item| item.fails)).count()
+        let cases = self.cases.iter().filter(|items| items.iter().any(|item| item.fails)).count();
+        cases + self.expected.iter().filter(|expected| !expected.is_held).count()
     }
 }
 
 fn suite(report: &Report) -> Suite<'_> {
     let mut cases: Vec<Vec<&Item>> = Vec::new();
-    for (_, item) in report.tree() {
+    // Each expectation is a case of its own.
+    for (_, item) in report.tree().into_iter().filter(|(_, item)| !item.is_expectation()) {
         let same = |items: &&mut Vec<&Item>| items.first().is_some_and(|first| first.rule == item.rule);
         match cases.iter_mut().find(same) {
             Some(items) => items.push(item),
@@ -62,7 +65,7 @@ fn suite(report: &Report) -> Suite<'_> {
     if cases.is_empty() {
         cases.push(Vec::new());
     }
-    Suite { trace: &report.trace, cases, undecided: &report.undecided }
+    Suite { trace: &report.trace, cases, expected: &report.expected, undecided: &report.undecided }
 }
 
 fn write_suite(suite: &Suite<'_>, out: &mut String) {
@@ -74,6 +77,9 @@ fn write_suite(suite: &Suite<'_>, out: &mut String) {
     );
     for items in &suite.cases {
         write_case(suite.trace, items, out);
+    }
+    for expected in suite.expected {
+        write_expected(suite.trace, expected, out);
     }
     for one in suite.undecided {
         write_undecided(suite.trace, one, out);
@@ -96,6 +102,18 @@ fn write_case(trace: &str, items: &[&Item], out: &mut String) {
     } else {
         let _ = writeln!(out, "      <system-out>{body}</system-out>");
     }
+    out.push_str("    </testcase>\n");
+}
+
+fn write_expected(trace: &str, expected: &Expected, out: &mut String) {
+    begin_case(trace, &format!("expectation {}", expected.words), out);
+    let Some(why) = &expected.why else {
+        out.push_str("/>\n");
+        return;
+    };
+    let events: Vec<String> = expected.evidence.iter().map(u64::to_string).collect();
+    let (message, body) = (xml(why), xml(&format!("events: {}", events.join(", "))));
+    let _ = writeln!(out, ">\n      <failure message=\"{message}\" type=\"error\">{body}</failure>");
     out.push_str("    </testcase>\n");
 }
 

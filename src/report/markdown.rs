@@ -35,6 +35,9 @@ pub fn markdown(checked: &Checked) -> String {
     for report in &checked.reports {
         left_out += table(report, &mut remedies, &mut out);
     }
+    for report in checked.reports.iter().filter(|report| !report.expected.is_empty()) {
+        expectations(report, &mut out);
+    }
     if left_out > 0 {
         let more = plural(left_out, "more finding");
         let _ = writeln!(out, "\n{more}: `midwire check` on the recording tells them all.");
@@ -97,6 +100,18 @@ fn row(depth: usize, item: &Item, out: &mut String) {
         item.era.map_or("not known", |era| era.as_str()),
         events.join(", ")
     );
+}
+
+fn expectations(report: &Report, out: &mut String) {
+    let _ = write!(out, "\nExpected of **{}**:\n\n", plain(report.title()));
+    for expected in &report.expected {
+        if out.len() >= LIMIT_BYTES {
+            out.push_str("- …\n");
+            return;
+        }
+        let sign = if expected.is_held { "✅" } else { "❌" };
+        let _ = writeln!(out, "- {sign} {}", plain(&expected.told()));
+    }
 }
 
 fn what_to_do(remedies: &[&Item], out: &mut String) {

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::expected::{EXPECTATION, RULE_TEXT};
 use super::json::written;
 use super::undecided::reason;
 use super::{Budget, Checked, Item, Report, Unread, harmless};
@@ -91,7 +92,9 @@ fn rules(budget: Budget) -> Vec<Rule> {
         let text = Budget::rule_text(name);
         rule(name, text, "Find out what takes the time, or raise the budget.", Severity::Error, json!({}))
     });
-    of_catalogue.chain(budgets).collect()
+    let expectation =
+        rule(EXPECTATION, RULE_TEXT, "Look at the events that show it.", Severity::Error, json!({}));
+    of_catalogue.chain(budgets).chain([expectation]).collect()
 }
 
 fn level(severity: Severity) -> &'static str {

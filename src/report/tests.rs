@@ -272,3 +272,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn expectations_are_told_in_every_form() {
+    let mut report = report_of(&[], &Options::default());
+    let expected = |words: &str, why: Option<&str>, evidence: &[u64]| Expected {
+        words: words.to_owned(),
+        is_held: why.is_none(),
+        why: why.map(str::to_owned),
+        evidence: evidence.to_vec(),
+    };
+    report.expect(expected("the first", None, &[3, 1, 1]));
+    assert!(!report.fails());
+    report.expect(expected("the <second>", Some("it was not so"), &[2]));
+    assert!(report.fails());
+    let checked = Checked { reports: vec![report], ..Checked::default() };
+    let text = text(&checked);
+    assert!(text.contains("held: the first (#1 #3)"), "{text}");
+    assert!(
+        text.contains("error expectation [era not known, unknown] the <second>; but it was not so."),
+        "{text}"
+    );
+    let told: Value = serde_json::from_str(&as_json(&checked)).unwrap();
+    let (first, second) = (&told["expectations"][0], &told["expectations"][1]);
+    assert_eq!((&first["held"], &first["evidence"]), (&json!(true), &json!([1, 3])));
+    assert_eq!((&second["held"], &second["why"]), (&json!(false), &json!("it was not so")));
+    assert_eq!(told["findings"][0]["rule"], "expectation");
+    let xml = junit(&checked);
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let root = document.root_element();
+    assert_eq!((root.attribute("tests"), root.attribute("failures")), (Some("3"), Some("1")), "{xml}");
+    let failed = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
+    let case = failed.parent().unwrap().attribute("name");
+    assert_eq!(case, Some("expectation the <second>"));
+    let comment = markdown(&checked);
+    assert!(comment.contains("- ✅ the first"), "{comment}");
+    assert!(comment.contains("- ❌ the") && comment.contains("it was not so"), "{comment}");
+    let log: Value = serde_json::from_str(&sarif(&checked, Budget::default())).unwrap();
+    assert_eq!(log["runs"][0]["results"][0]["ruleId"], "expectation");
+}

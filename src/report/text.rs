@@ -25,6 +25,9 @@ pub fn text(checked: &Checked) -> String {
         for (depth, item) in report.tree() {
             paragraph(item, depth, &mut out);
         }
+        for expected in report.expected.iter().filter(|expected| expected.is_held) {
+            let _ = writeln!(out, "held: {} ({})", harmless(&expected.words), evidence(&expected.evidence));
+        }
         summary(report, &mut out);
         if checked.tells_undecided {
             not_decidable(report, &mut out);

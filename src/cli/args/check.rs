@@ -15,6 +15,7 @@ Examples:
   midwire check session.mw.jsonl
   midwire check --format junit --fail-on error *.mw.jsonl > midwire.xml
   midwire check --ignore SUB-14 --max-duration 30s --max-in-flight 8 session.mw.jsonl
+  midwire check --faults plans/dying-server.toml --format junit run.mw.jsonl > chaos.xml
   midwire check --era 2025-11-25 --policy policy.toml session.mw.jsonl
   zstdcat old.mw.jsonl.zst | midwire check -
 
@@ -43,6 +44,9 @@ pub(in crate::cli) struct CheckArgs {
     /// What is agreed outside the wire: clocks of clients, contracts of tools (docs/policy.md)
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) policy: Option<PathBuf>,
+    /// A recipe that the tap was given: what it expects is judged too (docs/recipes.md)
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) faults: Option<PathBuf>,
     /// Longest time that a call may take, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = span)]
     max_duration: Option<Ms>,
