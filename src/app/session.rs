@@ -8,6 +8,7 @@ use super::sockets::SocketAt;
 use crate::command::Recipe;
 use crate::event::Transport;
 use crate::event::tape::Tape;
+use crate::machine::policy::Policy;
 use crate::time::Clock;
 use crate::trace::library::{Library, Run, RunFile};
 use crate::trace::{Header, Limits, Recorder, RecorderHandle, RecorderStatus, TraceError};
@@ -56,6 +57,8 @@ pub struct About {
     pub recipe: Recipe,
     /// From which faults without a seed of their own draw; `None`: as the recipe says.
     pub seed: Option<u64>,
+    /// What is agreed outside the wire: whether a call may be sent again.
+    pub policy: Policy,
     /// stdio: the server's command.
     pub command: Vec<String>,
     /// HTTP: where requests go.

@@ -13,11 +13,13 @@ use tokio_util::task::TaskTracker;
 use super::control::desk::{self, Desk};
 use super::session::{About, Session};
 use super::sockets::{OwnerSocket, SocketAt};
+use crate::command::Recipe;
 use crate::event::Transport;
 use crate::event::tape::Tape;
+use crate::machine::policy::Policy;
 use crate::proxy::http::{Hands, HttpOptions, HttpTap};
+use crate::proxy::stdio;
 use crate::proxy::telemetry::{Callers, Telemetry};
-use crate::proxy::{ProxyError, stdio};
 
 /// How long open connections may take to end after the tap was told to stop.
 const WIND_DOWN: Duration = Duration::from_secs(1);
@@ -26,13 +28,25 @@ const WIND_DOWN: Duration = Duration::from_secs(1);
 /// told, before the server starts, what a person must know (nothing in health).
 ///
 /// # Errors
-/// When the server cannot be started.
-pub fn run_stdio(options: &stdio::Options, about: About, announce: impl Fn(&str)) -> Result<i32, ProxyError> {
+/// When the server cannot be started, or a fault cannot be armed.
+pub fn run_stdio(options: &stdio::Options, about: About, announce: impl Fn(&str)) -> anyhow::Result<i32> {
     let telemetry_at = about.telemetry.clone();
+    let orders = Orders::of(&about);
+    let server = about.command.join(" ");
     let mut session = Session::start(Transport::Stdio, about);
     if let Some(trouble) = session.trouble() {
         announce(&format!("not recording: {trouble}"));
     }
+    let hands = stdio::Hands::new(session.tape().clone(), orders.seed);
+    hands.set_policy(orders.policy, server);
+    if let Err(error) = desk::arm(&orders.recipe, hands.as_ref()) {
+        session.discard();
+        return Err(error);
+    }
+    let desk = Desk::open(orders.at.as_ref(), &mut session, hands.clone()).unwrap_or_else(|error| {
+        announce(&format!("no orders are taken: {error:#}"));
+        None
+    });
     session.announce(None);
     let telling = Telling::start(telemetry_at.as_ref(), &session, None).unwrap_or_else(|error| {
         announce(&format!("the server can tell nothing about its work: {error:#}"));
@@ -40,8 +54,8 @@ pub fn run_stdio(options: &stdio::Options, about: About, announce: impl Fn(&str)
     });
     let mut options = options.clone();
     options.telemetry = telling.as_ref().map(|telling| telling.socket.path().to_owned());
-    let hands = stdio::Hands::new(session.tape().clone(), 0);
     let ran = stdio::run(&options, session.tape(), &hands);
+    drop(desk);
     // What was told by now belongs to the recording.
     drop(telling);
     match ran {
@@ -51,8 +65,24 @@ pub fn run_stdio(options: &stdio::Options, about: About, announce: impl Fn(&str)
         }
         Err(error) => {
             session.discard();
-            Err(error)
+            Err(error.into())
         }
+    }
+}
+
+/// What a user says about orders.
+struct Orders {
+    at: Option<SocketAt>,
+    recipe: Recipe,
+    seed: u64,
+    policy: Policy,
+}
+
+impl Orders {
+    fn of(about: &About) -> Orders {
+        let (at, recipe) = (about.control.clone(), about.recipe.clone());
+        let seed = about.seed.or(recipe.seed).unwrap_or(0);
+        Orders { at, recipe, seed, policy: about.policy.clone() }
     }
 }
 
@@ -155,11 +185,10 @@ struct Listening {
 /// When it cannot listen, or its options cannot be met.
 pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningHttp> {
     let telemetry_at = about.telemetry.clone();
-    let (control_at, recipe) = (about.control.clone(), about.recipe.clone());
-    let seed = about.seed.or(recipe.seed).unwrap_or(0);
+    let orders = Orders::of(&about);
     let mut session = Session::start(Transport::Http, about);
-    let hands = Hands::new(session.tape().clone(), seed);
-    if let Err(error) = desk::arm(&recipe, hands.as_ref()) {
+    let hands = Hands::new(session.tape().clone(), orders.seed);
+    if let Err(error) = desk::arm(&orders.recipe, hands.as_ref()) {
         session.discard();
         return Err(error);
     }
@@ -179,7 +208,7 @@ pub fn start_http(options: HttpOptions, about: About) -> anyhow::Result<RunningH
         }
         Err(gone) => return Err(gone).context("the tap ended before it listened"),
     };
-    let desk = Desk::open(control_at.as_ref(), &mut session, hands);
+    let desk = Desk::open(orders.at.as_ref(), &mut session, hands);
     let (desk, control_trouble) = match desk {
         Ok(desk) => (desk, None),
         Err(error) => (None, Some(format!("{error:#}"))),

@@ -142,6 +142,9 @@ pub(super) struct TapArgs {
     /// What the random numbers of faults come from; default: as the recipe says, else 0
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+    /// What tools do, so that orders know which calls may be sent again (docs/policy.md)
+    #[arg(long, value_name = "FILE")]
+    pub(super) policy: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -45,7 +45,7 @@ pub(super) fn ctl(args: &CtlArgs) -> anyhow::Result<u8> {
     };
     let line = words::line_of(order);
     let command = words::parse(&line).map_err(|error| anyhow!("{error} in: {line}"))?;
-    let (socket, run) = find::socket_of(tap)?;
+    let socket = find::socket_of(tap)?;
     let mut client = Client::connect(&socket, "tap")?;
     let answer = client.order(&json::of_command(&command))?;
     let is_done = answer["ok"] == Value::Bool(true);
@@ -56,7 +56,6 @@ pub(super) fn ctl(args: &CtlArgs) -> anyhow::Result<u8> {
     } else {
         say(answer["error"].as_str().unwrap_or("refused"));
     }
-    let _ = run;
     Ok(if is_done { CLEAN } else { FINDINGS })
 }
 

@@ -4,11 +4,11 @@ use std::io::IsTerminal as _;
 
 use super::args::{HttpArgs, Screen, StdioArgs, TapArgs};
 use super::{CLEAN, say, view};
-use crate::app::recipe;
 use crate::app::session::{About, Record};
 use crate::app::sockets::SocketAt;
 use crate::app::taps::{self, EndSignals};
 use crate::app::viewer::{self, Target};
+use crate::app::{policy, recipe};
 use crate::proxy::http::{HttpOptions, Upstream};
 use crate::proxy::stdio;
 use crate::time::Ms;
@@ -97,6 +97,7 @@ fn about(args: &TapArgs) -> anyhow::Result<About> {
         },
         recipe,
         seed: args.seed,
+        policy: args.policy.as_deref().map(policy::load).transpose()?.unwrap_or_default(),
         ..About::default()
     })
 }

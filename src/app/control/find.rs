@@ -11,16 +11,15 @@ use crate::trace::library::{Library, Run};
 ///
 /// # Errors
 /// When there is none, or several, or when it takes no orders.
-pub fn socket_of(name: &str) -> anyhow::Result<(PathBuf, Option<Run>)> {
+pub fn socket_of(name: &str) -> anyhow::Result<PathBuf> {
     if name.contains('/') {
-        return Ok((PathBuf::from(name), None));
+        return Ok(PathBuf::from(name));
     }
     let run = pick(name, Library::of_user()?.running())?;
-    let control = run.control.clone().ok_or_else(|| {
+    run.control.clone().ok_or_else(|| {
         let why = "it runs with --control off, or is older than orders";
         anyhow!("the tap {} takes no orders: {why}", said(&run))
-    })?;
-    Ok((control, Some(run)))
+    })
 }
 
 fn pick(name: &str, running: Vec<Run>) -> anyhow::Result<Run> {

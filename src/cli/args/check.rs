@@ -144,7 +144,7 @@ fn era(text: &str) -> Result<Era, String> {
         .ok_or_else(|| format!("not a revision; known are {}", Era::ALL.map(Era::as_str).join(", ")))
 }
 
-pub(in crate::cli) fn span(text: &str) -> Result<Ms, String> {
+fn span(text: &str) -> Result<Ms, String> {
     Ms::from_words(text)
         .ok_or_else(|| "not a time; write a whole number with its unit, such as 500ms, 30s or 2m".to_owned())
 }

@@ -6,7 +6,6 @@ use clap::Args;
 
 use crate::app::sockets::SocketAt;
 use crate::peer::faults::Fault;
-use crate::time::Ms;
 
 /// How the reference server is steered beside the wire.
 #[derive(Debug, Args)]
@@ -43,7 +42,7 @@ Examples:
   midwire ctl files release all reverse
   midwire ctl files cancel on='id:7' client=error
   midwire ctl 4711 delay on='kind:progress' ms=300 jitter=100 times=always seed=7
-  midwire ctl - race on='tool:slow' first=cancel times=20 --follow
+  midwire ctl - race on='tool:slow' first=cancel times=20
   midwire ctl verbs                 all verbs; `midwire ctl verbs delay`: all about one
   midwire ctl --serve /tmp/server.ctl fault late_answer on
   midwire ctl --serve /tmp/server.ctl faults
@@ -61,18 +60,6 @@ pub(in crate::cli) struct CtlArgs {
     /// Print the answer as one JSON object
     #[arg(long)]
     pub(in crate::cli) json: bool,
-    /// race: wait until its calls have ended, and say how
-    #[arg(long)]
-    pub(in crate::cli) follow: bool,
-    /// race: send the newest call that it is for again, each time the one before has ended
-    #[arg(long, requires = "follow")]
-    pub(in crate::cli) resend: bool,
-    /// race: resend although it may take effect twice
-    #[arg(long, requires = "resend")]
-    pub(in crate::cli) sure: bool,
-    /// race: how long is waited for the next step
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::check::span)]
-    pub(in crate::cli) wait: Ms,
     /// Print the words that may stand next in this line of an order, for shells
     #[arg(long, value_name = "LINE", conflicts_with_all = ["serve", "words"])]
     pub(in crate::cli) complete: Option<String>,
