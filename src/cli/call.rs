@@ -19,6 +19,7 @@ use crate::app::policy;
 use crate::machine::task::EXTENSION;
 use crate::peer::client::answers::Answers;
 use crate::peer::client::peer::{Conversation, Dial, During, Peer, Setup};
+use crate::peer::client::spread::Spread;
 use crate::peer::client::{CallOptions, Client, Heard, Outcome, Params, Progress, raw};
 use crate::peer::faults::{Faults, Side};
 use crate::spec::methods;
@@ -125,7 +126,7 @@ async fn connect(
             })
             .collect(),
         retries: args.retries,
-        client_id: args.spread.clone().unwrap_or_else(|| format!("midwire-{}", std::process::id())),
+        spread: args.spread.clone().map_or(Spread::Random, Spread::Named),
         authorisation: String::new(),
     };
     let faults = Arc::new(Faults::with(args.steering.fault.iter().copied()));

@@ -25,6 +25,7 @@ pub mod rounds;
 #[cfg(test)]
 mod scripted;
 mod send;
+pub mod spread;
 mod stdio;
 pub mod tasks;
 

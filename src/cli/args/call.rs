@@ -179,7 +179,7 @@ pub(in crate::cli) struct CallArgs {
     /// Times that a lost call is made again, if the contract of its tool (--policy) allows it
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(in crate::cli) retries: u32,
-    /// Name from which the waits between attempts come; default: one of its own for each run
+    /// Name from which the waits between attempts come, so that they are the same each time; default: chance
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) spread: Option<String>,
     /// listen: tools, prompts, resources, task:ID, or the URI of a resource; may be repeated

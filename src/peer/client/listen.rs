@@ -125,7 +125,7 @@ pub async fn listen(
             attempt = 0;
         }
         let steps: Vec<Step<u64>> = plan(Loss {
-            client: &peer.setup().client_id,
+            client: &peer.setup().spread.name(),
             attempt,
             is_process_gone: peer.client().is_closed(),
             wanted: listen.wanted.clone(),

@@ -12,9 +12,9 @@ use super::answers::Answers;
 use super::cache::{Cache, Key};
 use super::era::{EraPolicy, EraReport, EraRule};
 use super::lists::List;
+use super::spread::Spread;
 use super::tasks::{self, Watched};
 use super::{CallOptions, Client, Heard, Outcome, Params, PeerError, Reason, Report, mirror};
-use crate::machine::backoff;
 use crate::machine::policy::contract::Contract;
 use crate::machine::retry::{Class, Why, classify};
 use crate::machine::task::TaskState;
@@ -38,8 +38,8 @@ pub struct Setup {
     pub contracts: Vec<Contract>,
     /// How often a lost call is made again, where its class allows it.
     pub retries: u32,
-    /// Name of this client, which spreads its waits.
-    pub client_id: String,
+    /// What keeps it from coming back together with others.
+    pub spread: Spread,
     /// Under which authorisation it calls: what is private is kept for it alone.
     pub authorisation: String,
 }
@@ -51,7 +51,7 @@ impl Default for Setup {
             answers: Answers::default(),
             contracts: Vec::new(),
             retries: 0,
-            client_id: "midwire".to_owned(),
+            spread: Spread::Named("midwire".to_owned()),
             authorisation: String::new(),
         }
     }
@@ -322,7 +322,7 @@ impl Peer {
         if talk.retries >= self.setup.retries {
             return Ok(false);
         }
-        let wait = backoff::delay(&self.setup.client_id, talk.retries);
+        let wait = self.setup.spread.wait(talk.retries);
         let note = format!(
             "made again in {} ms under a new id: it is {}, for {}",
             wait.0,

@@ -6,6 +6,7 @@ use super::*;
 use crate::peer::client::era::EraPolicy;
 use crate::peer::client::peer::{Dial, Setup};
 use crate::peer::client::scripted;
+use crate::peer::client::spread::Spread;
 
 /// What the server sends about a subscription after it was opened.
 type Script = fn(&Value, u32) -> Vec<Value>;
@@ -64,7 +65,8 @@ async fn told(script: Script, limits: (Option<u64>, u32)) -> (Vec<Listened>, Lis
         keep.lock().unwrap().push(heard);
         Ok(client)
     });
-    let setup = Setup { client_id: "client-a".to_owned(), era: EraPolicy::default(), ..Setup::default() };
+    let setup =
+        Setup { spread: Spread::Named("client-a".to_owned()), era: EraPolicy::default(), ..Setup::default() };
     let options = CallOptions::default();
     let mut peer = Peer::connect("shop", dial, setup, Arc::default(), &options).await.unwrap();
     let uris = ["a", "b"].map(str::to_owned).into();

@@ -73,7 +73,8 @@ async fn a_lost_call_is_made_again_only_where_its_contract_allows_it() {
     ];
     for (contracts, key, retries, bad, class, made, is_answered) in cases {
         let contracts = contracts.map(contract).unwrap_or_default();
-        let setup = Setup { contracts, retries, client_id: "client-a".to_owned(), ..Setup::default() };
+        let setup =
+            Setup { contracts, retries, spread: Spread::Named("client-a".to_owned()), ..Setup::default() };
         let (talk, started, notes) = charge(setup, bad, key).await;
         let told = format!("{key:?} {retries} {bad}: {talk:?} {notes:?}");
         assert_eq!((talk.class.0, talk.retries), (class, made), "{told}");
@@ -102,7 +103,7 @@ async fn the_waits_are_those_of_the_backoff() {
     let setup = Setup {
         contracts: contract("side_effect = \"none\""),
         retries: 4,
-        client_id: "client-a".to_owned(),
+        spread: Spread::Named("client-a".to_owned()),
         ..Setup::default()
     };
     let clock = TimerClock::start();
