@@ -11,7 +11,7 @@ use hyper::{HeaderMap, Method, Response as HttpResponse};
 
 use super::negotiation::{Negotiated, legacy};
 use super::said::Said;
-use super::session::{Session, Taken};
+use super::session::Session;
 use super::sessions::{Held, Sessions};
 use super::stream::{Read, Reader, Stream};
 use super::{batch, is_modern, is_modern_name};
@@ -234,34 +234,8 @@ async fn take(
     is_batch: bool,
     peer: Option<SocketAddr>,
 ) -> HttpResponse<Answer> {
-    let session = &held.session;
     let (sink, said) = outlet(core.options.buffer);
-    let mut answers = Vec::new();
-    let mut handlers = Vec::new();
-    for message in messages {
-        let taken = match message {
-            Ok(Message::Notification(notification)) => {
-                session.notification(&notification);
-                continue;
-            }
-            Ok(Message::Response(response)) => {
-                session.response(response);
-                continue;
-            }
-            Ok(Message::Request(request)) if session.calls.len() >= CALLS_MOST => {
-                let text = "too many calls are open in this session";
-                Err(Refusal { status: 503, ..Refusal::new(Some(&request.id), codes::INTERNAL_ERROR, text) })
-            }
-            Ok(Message::Request(request)) => session.request(core, request, peer, sink.clone()),
-            Err(refusal) => Err(refusal),
-        };
-        match taken {
-            Ok(Taken::Answered(body)) => answers.push(body),
-            Ok(Taken::Runs(handler)) => handlers.push(handler),
-            Err(refusal) => answers.push(refusal.to_bytes()),
-        }
-    }
-    drop(sink);
+    let (answers, handlers) = held.session.take(core, messages, peer, sink, CALLS_MOST);
     if answers.is_empty() && handlers.is_empty() {
         return answer::accepted();
     }
@@ -271,7 +245,7 @@ async fn take(
     }
     if is_batch {
         let (to, together) = outlet(core.options.buffer);
-        core.handlers.spawn(batch::gather(answers, said, to, session.calls.clone()));
+        core.handlers.spawn(batch::gather(answers, said, to, held.session.calls.clone()));
         core.handlers.spawn(carry(core.options.mode, held.clone(), stream.clone(), together));
     } else {
         for body in answers {

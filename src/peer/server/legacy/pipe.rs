@@ -137,29 +137,10 @@ impl Pipe {
             return;
         };
         let (sink, said) = outlet(self.core.options.buffer);
-        let mut answers = Vec::new();
-        for message in messages {
-            let taken = match message {
-                Ok(Message::Request(request)) => session.request(&self.core, request, peer, sink.clone()),
-                Ok(Message::Notification(notification)) => {
-                    session.notification(&notification);
-                    continue;
-                }
-                Ok(Message::Response(response)) => {
-                    session.response(response);
-                    continue;
-                }
-                Err(refusal) => Err(refusal),
-            };
-            match taken {
-                Ok(Taken::Answered(body)) => answers.push(body),
-                Ok(Taken::Runs(handler)) => {
-                    self.core.handlers.spawn(handler);
-                }
-                Err(refusal) => answers.push(refusal.to_bytes()),
-            }
+        let (answers, handlers) = session.take(&self.core, messages, peer, sink, usize::MAX);
+        for handler in handlers {
+            self.core.handlers.spawn(handler);
         }
-        drop(sink);
         self.core.handlers.spawn(batch::gather(answers, said, self.to_client.clone(), self.calls.clone()));
     }
 }

@@ -17,7 +17,7 @@ use crate::peer::server::caller::Caller;
 use crate::peer::server::calls::Calls;
 use crate::peer::server::core::Outgoing;
 use crate::peer::server::hub::{Filter, Hub, Listener};
-use crate::peer::server::message::{self, Notification, Refusal, Request, Response};
+use crate::peer::server::message::{self, Message, Notification, Refusal, Request, Response};
 use crate::peer::server::outlet::Outlet;
 use crate::peer::server::questions::Questions;
 use crate::peer::server::resources;
@@ -133,6 +133,44 @@ impl Session {
         let (live, handler) = started.map_err(|refusal| super::shape::refusal(&method, refusal))?;
         self.calls.insert(&live);
         Ok(Taken::Runs(Box::pin(handler)))
+    }
+
+    /// Takes what came together: answers that are there already, and handlers that are to run, which
+    /// say into `sink`. `most`: how many calls may be open.
+    pub(super) fn take(
+        &self,
+        core: &SharedCore,
+        messages: Vec<Result<Message, Refusal>>,
+        peer: Option<SocketAddr>,
+        sink: Outlet,
+        most: usize,
+    ) -> (Vec<Bytes>, Vec<Handler>) {
+        let (mut answers, mut handlers) = (Vec::new(), Vec::new());
+        for message in messages {
+            let taken = match message {
+                Ok(Message::Notification(notification)) => {
+                    self.notification(&notification);
+                    continue;
+                }
+                Ok(Message::Response(response)) => {
+                    self.response(response);
+                    continue;
+                }
+                Ok(Message::Request(request)) if self.calls.len() >= most => {
+                    let text = "too many calls are open in this session";
+                    let refusal = Refusal::new(Some(&request.id), codes::INTERNAL_ERROR, text);
+                    Err(Refusal { status: 503, ..refusal })
+                }
+                Ok(Message::Request(request)) => self.request(core, request, peer, sink.clone()),
+                Err(refusal) => Err(refusal),
+            };
+            match taken {
+                Ok(Taken::Answered(body)) => answers.push(body),
+                Ok(Taken::Runs(handler)) => handlers.push(handler),
+                Err(refusal) => answers.push(refusal.to_bytes()),
+            }
+        }
+        (answers, handlers)
     }
 
     /// The answer to what is a matter of the session alone; `None`: a handler answers.
