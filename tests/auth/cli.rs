@@ -24,7 +24,7 @@ async fn run(world: &World, more: &[&str]) -> (i32, String, String) {
 #[tokio::test]
 async fn a_script_is_told_what_is_needed() {
     // Arguments; exit code; a word of what is printed.
-    let rows: [(&[&str], i32, &str); 11] = [
+    let rows: [(&[&str], i32, &str); 15] = [
         (&[], 2, "nobody can sign in here"),
         (&["--json"], 2, "nobody can sign in here"),
         (&["--no-auth"], 1, "refused with status 401: the server wants authorization"),
@@ -34,6 +34,14 @@ async fn a_script_is_told_what_is_needed() {
         (&["--bearer-env", "EMPTY"], 2, "EMPTY is empty"),
         (&["--bearer-env", "NOT_THERE_AT_ALL"], 2, "NOT_THERE_AT_ALL"),
         (&["--grant", "client-credentials"], 2, "needs --client-id"),
+        (
+            &["--grant", "client-credentials", "--client-id", "c", "--client-key", "/no/such/key"],
+            2,
+            "/no/such/key",
+        ),
+        (&["--assertion-env", "BAD"], 2, "--client-id"),
+        (&["--assertion-env", "BAD", "--client-id", "c"], 2, "refuses a token"),
+        (&["--id-token-env", "BAD", "--client-id", "c"], 2, "--idp"),
         (&["--client-metadata-url", "http://c.example/c"], 2, "is no https URL"),
         (
             &["--grant", "client-credentials", "--client-id", "c", "--client-secret-env", "PW"],
@@ -75,4 +83,26 @@ async fn a_token_at_hand_is_sent_and_no_other_is_fetched() {
     assert_eq!((&object["status"], &object["detail"]["items"]), (&json!(200), &json!([])));
     assert!(!out.contains(&token), "{out}");
     assert!(world.heard()[before..].iter().all(|heard| heard.is_mcp && heard.authorization.is_some()));
+}
+
+#[tokio::test]
+async fn a_subscription_is_told_apart_by_the_id_that_it_got_in_the_end() {
+    let world = World::start(Manner { secret: "pw", ..Manner::default() }).await;
+    let done = Command::new(env!("CARGO_BIN_EXE_midwire"))
+        .args(["call", "listen", "--watch", "tools", "--modern", "--json", "--url", &world.mcp])
+        .args(["--grant", "client-credentials", "--client-id", "c", "--client-secret-env", "PW"])
+        .env("PW", "pw")
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    let (out, err) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    let bodies: Vec<String> = world.heard().into_iter().map(|heard| heard.body).collect();
+    let listens = bodies.iter().filter(|body| body.contains("subscriptions/listen")).count();
+    assert_eq!(listens, 2, "refused first, for want of a token: {out} {err}");
+    assert!(!out.contains("fault"), "{out}");
+    let events: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["granted", "ended"], "{out}");
 }

@@ -39,6 +39,8 @@ pub(crate) struct Manner {
     pub(crate) redirect: &'static str,
     /// Members that replace others of the answer of the token endpoint; `status` is that of HTTP.
     pub(crate) token: Value,
+    /// Members that replace others of the answer of the identity provider, at `/exchange`.
+    pub(crate) exchange: Value,
     /// Scope that `tools/call` needs.
     pub(crate) call_scope: &'static str,
     /// Scopes are never granted.
@@ -63,6 +65,7 @@ impl Default for Manner {
             issuer: json!({}),
             redirect: "code={code}&state={state}",
             token: json!({}),
+            exchange: json!({}),
             call_scope: "",
             grants_nothing: false,
             other_audience: false,
@@ -155,6 +158,11 @@ impl World {
         state.tokens.keys().chain(state.renewing.keys()).cloned().collect()
     }
 
+    /// Where the identity provider exchanges tokens.
+    pub(crate) fn exchange(&self) -> String {
+        format!("{}/exchange", self.issuing)
+    }
+
     fn fill(&self, text: &str) -> String {
         text.replace("{mcp}", &self.mcp).replace("{host}", &self.host).replace("{as}", &self.issuing)
     }
@@ -179,6 +187,16 @@ impl World {
             (false, _) if heard.path == manner.issuer_at => (200, Vec::new(), self.issuer()),
             (false, "/authorize") => self.authorize(&heard.query),
             (false, "/token") => self.token(heard),
+            (false, "/exchange") => {
+                let form = heard.form();
+                let is_good = form["subject_token"] == "ID.TOKEN.OF-ADA" && form["resource"] == self.mcp;
+                let given = json!({ "access_token": "MADE.BY.IDP", "issued_token_type": form["requested_token_type"] });
+                if is_good {
+                    (200, Vec::new(), self.merged(given, &self.manner.exchange))
+                } else {
+                    (400, Vec::new(), String::new())
+                }
+            }
             (false, "/register") => {
                 let client = json!({ "client_id": "registered", "token_endpoint_auth_method": "none" });
                 (201, Vec::new(), client.to_string())
@@ -221,6 +239,9 @@ impl World {
             );
             return refuse(403, self.fill(&field));
         }
+        if message["method"] == "subscriptions/listen" {
+            return listened(&message);
+        }
         let result = json!({ "resultType": "complete", "content": [], "tools": [] });
         let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
         (200, Vec::new(), answer.to_string())
@@ -258,12 +279,17 @@ impl World {
                 None => return bad("invalid_grant"),
             },
             "client_credentials" => field("scope"),
+            // Of somebody whom this server trusts.
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" if field("assertion") == "MADE.BY.IDP" => {
+                field("scope")
+            }
             _ => return bad("unsupported_grant_type"),
         };
         if !self.manner.secret.is_empty() {
             let expected = format!("Basic {}", STANDARD.encode(format!("c:{}", self.manner.secret)));
             let is_known = heard.authorization.as_deref() == Some(&expected)
-                || (field("client_id") == "c" && field("client_secret") == self.manner.secret);
+                || (field("client_id") == "c" && field("client_secret") == self.manner.secret)
+                || (field("client_id") == "c" && field("client_assertion").split('.').count() == 3);
             if !is_known {
                 return bad("invalid_client");
             }
@@ -280,6 +306,18 @@ impl World {
         let status = self.manner.token["status"].as_u64().unwrap_or(200);
         (u16::try_from(status).unwrap(), Vec::new(), self.merged(base, &self.manner.token))
     }
+}
+
+/// A subscription that is acknowledged and ended at once.
+fn listened(message: &Value) -> Answer {
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": message["id"] });
+    let granted = json!({ "notifications": message["params"]["notifications"], "_meta": meta });
+    let acknowledged = "notifications/subscriptions/acknowledged";
+    let first = json!({ "jsonrpc": "2.0", "method": acknowledged, "params": granted });
+    let result = json!({ "resultType": "complete", "_meta": meta });
+    let last = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+    let fields = vec![(CONTENT_TYPE, "text/event-stream".to_owned())];
+    (200, fields, format!("data: {first}\n\ndata: {last}\n\n"))
 }
 
 async fn accept(world: Arc<World>, listener: TcpListener, is_mcp: bool, tracker: TaskTracker) {
@@ -310,7 +348,10 @@ async fn respond(world: &World, request: Request<Incoming>, is_mcp: bool) -> Res
     };
     world.state.lock().unwrap().heard.push(heard.clone());
     let (status, fields, text) = world.answer(&heard, &head.method);
-    let mut response = Response::builder().status(status).header(CONTENT_TYPE, "application/json");
+    let mut response = Response::builder().status(status);
+    if fields.iter().all(|(name, _)| name != CONTENT_TYPE) {
+        response = response.header(CONTENT_TYPE, "application/json");
+    }
     for (name, value) in fields {
         response = response.header(name, value);
     }

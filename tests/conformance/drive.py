@@ -47,7 +47,7 @@ LEGS = (
     Leg("server-2025-03-26", "Server", "2025-03-26", args=("--era", "legacy")),
     Leg("server-dual-modern", "Server", "2026-07-28", args=("--era", "dual"), extensions=("tasks-",)),
     Leg("server-dual-legacy", "Server", "2025-11-25", args=("--era", "dual")),
-    Leg("client-modern", "Client", "2026-07-28"),
+    Leg("client-modern", "Client", "2026-07-28", extensions=("auth/",)),
     Leg("client-legacy", "Client", "2025-11-25"),
 )
 

@@ -1,5 +1,7 @@
 //! Arguments of the reference client about authorization.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 /// How the client comes to a token. Secrets stand in the environment, never on a command line.
@@ -15,6 +17,9 @@ pub(in crate::cli) struct AuthArgs {
     /// Environment variable with the secret of that client
     #[arg(long, value_name = "NAME", requires = "client_id")]
     pub(in crate::cli) client_secret_env: Option<String>,
+    /// File with the private key of that client (PEM, P-256), which proves it instead of a secret
+    #[arg(long, value_name = "FILE", requires = "client_id")]
+    pub(in crate::cli) client_key: Option<PathBuf>,
     /// Authorization server that the client id is for; default: the first that the server names
     #[arg(long, value_name = "URL", requires = "client_id")]
     pub(in crate::cli) issuer: Option<String>,
@@ -27,9 +32,23 @@ pub(in crate::cli) struct AuthArgs {
     /// What the server is known as, where that is not its URL: behind a tap or another proxy
     #[arg(long, value_name = "URI", conflicts_with = "peer")]
     pub(in crate::cli) resource: Option<String>,
-    /// On whose behalf: a person signs in with a browser, or the client does by its secret
+    /// On whose behalf: a person signs in with a browser, or the client does by its secret or key
     #[arg(long, value_enum, default_value_t = GrantArg::Code)]
     pub(in crate::cli) grant: GrantArg,
+    /// Environment variable with an assertion (JWT) of somebody whom the authorization server trusts;
+    /// nobody signs in
+    #[arg(long, value_name = "NAME", requires = "client_id", conflicts_with_all = ["grant", "bearer_env"])]
+    pub(in crate::cli) assertion_env: Option<String>,
+    /// Environment variable with an ID token of a person, for which --idp gives such an assertion
+    #[arg(long, value_name = "NAME", requires_all = ["client_id", "idp", "idp_client_id"],
+        conflicts_with_all = ["grant", "bearer_env", "assertion_env"])]
+    pub(in crate::cli) id_token_env: Option<String>,
+    /// Token endpoint of the identity provider
+    #[arg(long, value_name = "URL", requires = "id_token_env")]
+    pub(in crate::cli) idp: Option<String>,
+    /// Client id that the ID token was given to
+    #[arg(long, value_name = "ID", requires = "id_token_env")]
+    pub(in crate::cli) idp_client_id: Option<String>,
     /// Port of this machine to which the browser brings the answer; default: any free one
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(in crate::cli) redirect_port: u16,

@@ -1,13 +1,16 @@
 //! How the client comes to a token, by its command line.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 
 use crate::cli::args::auth::{AuthArgs, GrantArg};
 use crate::cli::say;
-use crate::peer::client::auth::{Auth, AuthSettings, Grant, KnownClient, Opener, Secret, is_document_url};
+use crate::peer::client::auth::{
+    Auth, AuthSettings, ClientKey, Grant, IdentityProvider, KnownClient, Opener, Secret, is_document_url,
+};
 
 /// The authorization at a server; `None`: none is wanted.
 pub(super) fn of(args: &AuthArgs, url: &str) -> anyhow::Result<Option<Arc<Auth>>> {
@@ -23,15 +26,23 @@ pub(super) fn of(args: &AuthArgs, url: &str) -> anyhow::Result<Option<Arc<Auth>>
         Some(id) => Some(KnownClient {
             id: id.clone(),
             secret: secret(&args.client_secret_env)?,
+            key: args.client_key.as_deref().map(key).transpose()?,
             issuer: args.issuer.clone(),
         }),
     };
-    let grant = match args.grant {
-        GrantArg::Code => Grant::Code,
-        GrantArg::ClientCredentials => {
+    let id_token = secret(&args.id_token_env)?;
+    let grant = match (args.grant, secret(&args.assertion_env)?, (id_token, &args.idp, &args.idp_client_id)) {
+        (_, Some(assertion), _) => Grant::Assertion(assertion),
+        (_, _, (Some(id_token), Some(idp), Some(client_id))) => Grant::CrossApp(IdentityProvider {
+            token_endpoint: idp.clone(),
+            client_id: client_id.clone(),
+            id_token,
+        }),
+        (GrantArg::Code, ..) => Grant::Code,
+        (GrantArg::ClientCredentials, ..) => {
             ensure!(
-                args.client_secret_env.is_some(),
-                "--grant client-credentials needs --client-id and --client-secret-env"
+                args.client_secret_env.is_some() || args.client_key.is_some(),
+                "--grant client-credentials needs --client-id and --client-secret-env or --client-key"
             );
             Grant::ClientCredentials
         }
@@ -55,6 +66,12 @@ fn opener(port: u16) -> Opener {
     } else {
         Opener::Nobody
     }
+}
+
+fn key(path: &Path) -> anyhow::Result<Arc<ClientKey>> {
+    let file = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the client key {file}"))?;
+    Ok(Arc::new(ClientKey::from_pem(&Secret::new(text))?))
 }
 
 fn from_environment(name: &str) -> anyhow::Result<Secret> {

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::cli::say;
 use crate::peer::client::answers::{Answers, least_of};
-use crate::peer::client::auth::{Auth, AuthSettings, Grant, KnownClient, Opener, Secret};
+use crate::peer::client::auth::{
+    Auth, AuthSettings, ClientKey, Grant, IdentityProvider, KnownClient, Opener, Secret,
+};
 use crate::peer::client::era::{EraPolicy, EraRule};
 use crate::peer::client::lists::List;
 use crate::peer::client::peer::{Dial, During, Peer, Setup};
@@ -45,22 +47,40 @@ impl Scenario {
     }
 
     /// Nobody signs in: the authorization servers of the suite redirect at once.
-    fn auth(&self, resource: Option<&str>) -> AuthSettings {
+    ///
+    /// # Errors
+    /// When the key that the scenario gives is none.
+    fn auth(&self, resource: Option<&str>) -> anyhow::Result<AuthSettings> {
         let text = |name: &str| self.context[name].as_str().map(str::to_owned);
+        let key = text("private_key_pem").map(Secret::new);
+        let key = key.as_ref().map(ClientKey::from_pem).transpose()?;
         let client = text("client_id").map(|id| KnownClient {
             id,
             secret: text("client_secret").map(Secret::new),
+            key: key.map(Arc::new),
             issuer: text("issuer"),
         });
-        let is_own = self.name.starts_with("auth/client-credentials");
-        AuthSettings {
+        let id_token = (text("idp_id_token"), text("idp_token_endpoint"), text("idp_client_id"));
+        let grant = match (text("valid_jwt"), id_token) {
+            (Some(assertion), _) => Grant::Assertion(Secret::new(assertion)),
+            (_, (Some(id_token), Some(token_endpoint), Some(client_id))) => {
+                Grant::CrossApp(IdentityProvider {
+                    token_endpoint,
+                    client_id,
+                    id_token: Secret::new(id_token),
+                })
+            }
+            _ if self.name.starts_with("auth/client-credentials") => Grant::ClientCredentials,
+            _ => Grant::Code,
+        };
+        Ok(AuthSettings {
             client,
             metadata_url: Some(METADATA_URL.to_owned()),
             resource: resource.map(str::to_owned),
-            grant: if is_own { Grant::ClientCredentials } else { Grant::Code },
+            grant,
             opener: Opener::Follow,
             ..AuthSettings::default()
-        }
+        })
     }
 
     /// The revision decides how the server is met.
@@ -84,7 +104,7 @@ pub(super) async fn run(url: &str, resource: Option<&str>) -> anyhow::Result<boo
     let options = CallOptions { capabilities: answers.capabilities(), ..CallOptions::default() };
     let setup = Setup { era: scenario.policy(), answers, ..Setup::default() };
     let place = url.to_owned();
-    let auth = Arc::new(Auth::new(url, scenario.auth(resource))?);
+    let auth = Arc::new(Auth::new(url, scenario.auth(resource)?)?);
     let dial: Dial = Arc::new(move || Ok(Client::http(&place)?.with_auth(auth.clone())));
     let peer = Peer::connect("conformance", dial, setup, Arc::default(), &options).await?;
     for step in &peer.era().steps {

@@ -9,6 +9,7 @@
 //! Tokens and secrets live in memory only, travel by https or on this machine, go nowhere but to
 //! whom they are meant for, and are never shown.
 
+mod assertion;
 mod challenge;
 mod discovery;
 mod error;
@@ -31,6 +32,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hyper::header::HeaderValue;
 
+pub use self::assertion::ClientKey;
 pub use self::challenge::Challenge;
 pub use self::error::AuthError;
 pub use self::opener::{Opener, Tell};
@@ -68,13 +70,30 @@ pub struct AuthSettings {
 }
 
 /// On whose behalf tokens are fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Grant {
     /// On behalf of a person, who signs in.
     #[default]
     Code,
-    /// On behalf of the client itself.
+    /// On behalf of the client itself, by its secret or key.
     ClientCredentials,
+    /// On behalf of whom this assertion names, which somebody has made whom the authorization server
+    /// trusts (RFC 7523 §2.1).
+    Assertion(Secret),
+    /// On behalf of a person who has signed in with an identity provider that the authorization server
+    /// trusts: it is asked for such an assertion.
+    CrossApp(IdentityProvider),
+}
+
+/// Where a person has signed in (extension `io.modelcontextprotocol/enterprise-managed-authorization`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityProvider {
+    /// Where it exchanges tokens.
+    pub token_endpoint: String,
+    /// The client that the person has signed in to.
+    pub client_id: String,
+    /// What it says of the person.
+    pub id_token: Secret,
 }
 
 /// The authorization of a client at one server. Clients that take each other's place share it.
@@ -212,9 +231,14 @@ impl Auth {
             can_renew: issuer.offers("refresh_token") && self.settings.grant == Grant::Code,
         };
         let scopes = scope::choose(&state.requested, wishes);
-        let token = match self.settings.grant {
+        let token = match &self.settings.grant {
             Grant::Code => self.by_code(&mut state, &asked, &scopes).await?,
             Grant::ClientCredentials => self.by_credentials(&mut state, &asked, &scopes).await?,
+            Grant::Assertion(assertion) => self.by_assertion(&mut state, &asked, &scopes, assertion).await?,
+            Grant::CrossApp(provider) => {
+                let assertion = self.exchanged(&asked, &scopes, provider).await?;
+                self.by_assertion(&mut state, &asked, &scopes, &assertion).await?
+            }
         };
         state.requested = scopes.clone();
         state.refresh = token.refresh.clone().map(|token| Refresh {

@@ -248,6 +248,16 @@ impl Kept<'_> {
                 }
                 ended = &mut listening => {
                     let report = ended?;
+                    // What came in one breath with the end is told before it.
+                    while let Ok((id, notice)) = notices.try_recv() {
+                        let told = judge(&notice, &id, due.is_none(), &self.listen.wanted);
+                        match &told {
+                            Listened::Granted { .. } => due = None,
+                            Listened::Changed(_) => self.end.changes += 1,
+                            _ => {}
+                        }
+                        on(&told);
+                    }
                     if is_enough {
                         return Ok(None);
                     }

@@ -7,7 +7,15 @@ use super::registration::{self, Client, KnownClient, Way};
 use super::scope::Scopes;
 use super::secret::Secret;
 use super::token::{self, Token};
-use super::{Asked, Auth, Refresh, State, fetch, form, redirect};
+use super::{Asked, Auth, IdentityProvider, Refresh, State, fetch, form, places, redirect};
+use crate::time::wall_now;
+
+/// The grant of an assertion (RFC 7523 §2.1).
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// The kind of assertion that an identity provider gives for another application.
+/// // draft-ietf-oauth-identity-assertion-authz-grant
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 impl Auth {
     /// Renews the token; false: it cannot be renewed.
@@ -88,7 +96,8 @@ impl Auth {
         asked: &Asked<'_>,
         scopes: &Scopes,
     ) -> Result<Token, AuthError> {
-        if !matches!(&self.settings.client, Some(KnownClient { secret: Some(_), .. })) {
+        let has_proof = |client: &KnownClient| client.secret.is_some() || client.key.is_some();
+        if !self.settings.client.as_ref().is_some_and(has_proof) {
             return Err(AuthError::NoClientId { issuer: asked.issuer.issuer.clone() });
         }
         let client = self.client(state, asked.issuer, "").await?;
@@ -96,6 +105,54 @@ impl Auth {
         let mut grant = vec![("grant_type", "client_credentials")];
         grant.extend(scope.as_deref().map(|scope| ("scope", scope)));
         self.token(&grant, &client, asked, &[]).await
+    }
+
+    /// A token for an assertion of somebody else.
+    pub(super) async fn by_assertion(
+        &self,
+        state: &mut State,
+        asked: &Asked<'_>,
+        scopes: &Scopes,
+        assertion: &Secret,
+    ) -> Result<Token, AuthError> {
+        if self.settings.client.is_none() {
+            return Err(AuthError::NoClientId { issuer: asked.issuer.issuer.clone() });
+        }
+        let client = self.client(state, asked.issuer, "").await?;
+        let scope = scopes.parameter();
+        let mut grant = vec![("grant_type", JWT_BEARER), ("assertion", assertion.expose())];
+        grant.extend(scope.as_deref().map(|scope| ("scope", scope)));
+        self.token(&grant, &client, asked, &[assertion]).await
+    }
+
+    /// The assertion that an identity provider gives for a person who has signed in there: for this
+    /// authorization server and this resource only.
+    pub(super) async fn exchanged(
+        &self,
+        asked: &Asked<'_>,
+        scopes: &Scopes,
+        provider: &IdentityProvider,
+    ) -> Result<Secret, AuthError> {
+        places::check("the identity provider", &provider.token_endpoint, self.is_local)?;
+        let scope = scopes.parameter();
+        let mut grant = vec![
+            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+            ("requested_token_type", ID_JAG),
+            ("audience", &asked.issuer.issuer),
+            ("resource", &asked.resource.resource),
+            ("subject_token", provider.id_token.expose()),
+            ("subject_token_type", "urn:ietf:params:oauth:token-type:id_token"),
+        ];
+        grant.extend(scope.as_deref().map(|scope| ("scope", scope)));
+        let method = registration::Method::None;
+        let client = Client { id: provider.client_id.clone(), secret: None, key: None, method };
+        let answer =
+            fetch::post_token(&provider.token_endpoint, &token::request(&grant, &client, None)).await?;
+        if answer.status == 200 {
+            return token::exchanged(&answer.body, ID_JAG, &provider.token_endpoint);
+        }
+        let error = token::refusal(answer.status, &answer.body, &[&provider.id_token]);
+        Err(AuthError::Refused { issuer: provider.token_endpoint.clone(), what: "an assertion", error })
     }
 
     /// The client as the authorization server knows it, or comes to know it.
@@ -114,10 +171,13 @@ impl Auth {
         let client = match (way, known) {
             (Way::Known, Some(known)) => {
                 state.bound = Some(issuer.issuer.clone());
-                let method = registration::method(known.secret.is_some(), issuer)?;
-                Client { id: known.id.clone(), secret: known.secret.clone(), method }
+                let method = registration::method(known.key.is_some(), known.secret.is_some(), issuer)?;
+                let (secret, key) = (known.secret.clone(), known.key.clone());
+                Client { id: known.id.clone(), secret, key, method }
             }
-            (Way::Document(url), _) => Client { id: url, secret: None, method: registration::Method::None },
+            (Way::Document(url), _) => {
+                Client { id: url, secret: None, key: None, method: registration::Method::None }
+            }
             (Way::Register(endpoint), _) => register(issuer, &endpoint, redirect_uri).await?,
             (Way::Known, None) => unreachable!("what is known is there"),
         };
@@ -138,7 +198,12 @@ impl Auth {
         let mut pairs = grant.to_vec();
         // RFC 8707 §2: the token is for this server and no other.
         pairs.push(("resource", &asked.resource.resource));
-        let answer = fetch::post_token(endpoint, &token::request(&pairs, client, None)).await?;
+        let own = match &client.key {
+            Some(key) => Some(key.assertion(&client.id, &issuer.issuer, wall_now().timestamp())?),
+            None => None,
+        };
+        let request = token::request(&pairs, client, own.as_ref());
+        let answer = fetch::post_token(endpoint, &request).await?;
         if answer.status == 200 {
             return token::read(&answer.body, &issuer.issuer);
         }

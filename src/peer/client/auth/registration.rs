@@ -1,8 +1,11 @@
 //! How a client comes to an id at an authorization server, and how it proves there who it is.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::assertion::ClientKey;
 use super::error::AuthError;
 use super::issuer::IssuerMetadata;
 use super::places;
@@ -18,6 +21,8 @@ pub struct KnownClient {
     pub id: String,
     /// Its secret, where it has one.
     pub secret: Option<Secret>,
+    /// Its private key, where it has one.
+    pub key: Option<Arc<ClientKey>>,
     /// Issuer that it is for; `None`: the first that the server names, and from then on no other.
     pub issuer: Option<String>,
 }
@@ -68,6 +73,7 @@ impl Method {
 pub(super) struct Client {
     pub(super) id: String,
     pub(super) secret: Option<Secret>,
+    pub(super) key: Option<Arc<ClientKey>>,
     pub(super) method: Method,
 }
 
@@ -102,26 +108,30 @@ pub fn is_document_url(url: &str) -> bool {
     places::parts(url).is_some_and(|(origin, path)| origin.is_tls() && path.len() > 1)
 }
 
-/// How a client with this secret proves who it is; the servers that say nothing take Basic
+/// How a client with a key or a secret proves who it is; the servers that say nothing take Basic
 /// (RFC 8414 §2).
 ///
 /// # Errors
 /// When the server takes nothing that the client has.
-pub(super) fn method(has_secret: bool, issuer: &IssuerMetadata) -> Result<Method, AuthError> {
-    let Some(supported) = &issuer.token_endpoint_auth_methods_supported else {
-        return Ok(if has_secret { Method::Basic } else { Method::None });
-    };
-    let wanted: &[Method] = if has_secret { &[Method::Basic, Method::Post] } else { &[Method::None] };
-    let takes = |method: &&Method| supported.iter().any(|name| name == method.as_str());
-    match wanted.iter().find(takes) {
-        Some(method) => Ok(*method),
-        // A public client has nothing to be refused by; what the server really wants, it says.
-        None if !has_secret => Ok(Method::None),
-        None => Err(AuthError::NotOffered {
-            issuer: issuer.issuer.clone(),
-            what: "authentication of clients by a secret".to_owned(),
-        }),
+pub(super) fn method(has_key: bool, has_secret: bool, issuer: &IssuerMetadata) -> Result<Method, AuthError> {
+    let mut can = Vec::new();
+    if has_key {
+        can.push(Method::PrivateKey);
     }
+    if has_secret {
+        can.extend([Method::Basic, Method::Post]);
+    }
+    let Some(first) = can.first() else {
+        // A public client has nothing to prove itself by; what the server really wants, it says.
+        return Ok(Method::None);
+    };
+    let Some(supported) = &issuer.token_endpoint_auth_methods_supported else { return Ok(*first) };
+    let takes = |method: &&Method| supported.iter().any(|name| name == method.as_str());
+    let missing = || AuthError::NotOffered {
+        issuer: issuer.issuer.clone(),
+        what: "authentication of clients by what this one has".to_owned(),
+    };
+    can.iter().find(takes).copied().ok_or_else(missing)
 }
 
 /// The body of a registration (RFC 7591), of a native client without a secret where that is taken.
@@ -175,7 +185,7 @@ pub(super) fn answer(body: &[u8], asked: &Value, issuer: &str) -> Result<Client,
             return Err(bad("it wants another proof of the client than a secret"));
         }
     };
-    Ok(Client { id: registered.client_id, secret, method })
+    Ok(Client { id: registered.client_id, secret, key: None, method })
 }
 
 #[cfg(test)]
@@ -217,6 +227,21 @@ mod tests {
 
     #[test]
     fn clients_prove_themselves_in_a_way_that_the_server_takes() {
+        let key = json!(["client_secret_basic", "private_key_jwt"]);
+        for (has_key, has_secret, takes, expected) in [
+            (true, false, key.clone(), Some(Method::PrivateKey)),
+            (true, true, key, Some(Method::PrivateKey)),
+            (true, true, json!(["client_secret_post"]), Some(Method::Post)),
+            (true, false, json!(["client_secret_post"]), None),
+            (true, false, json!(null), Some(Method::PrivateKey)),
+        ] {
+            let metadata = issuer(&json!({ "token_endpoint_auth_methods_supported": takes }));
+            assert_eq!(
+                method(has_key, has_secret, &metadata).ok(),
+                expected,
+                "{has_key} {has_secret} {takes}"
+            );
+        }
         // Has a secret; what the server takes; how it is done, where it can be.
         let rows = [
             (false, json!(null), Some(Method::None)),
@@ -229,7 +254,7 @@ mod tests {
         ];
         for (has_secret, takes, expected) in rows {
             let metadata = issuer(&json!({ "token_endpoint_auth_methods_supported": takes }));
-            assert_eq!(method(has_secret, &metadata).ok(), expected, "{has_secret} {takes}");
+            assert_eq!(method(false, has_secret, &metadata).ok(), expected, "{has_secret} {takes}");
         }
     }
 

@@ -94,6 +94,25 @@ pub(super) fn bearer(token: &str) -> Option<HeaderValue> {
 }
 
 #[derive(Deserialize)]
+struct Exchanged {
+    access_token: Option<String>,
+    issued_token_type: Option<String>,
+}
+
+/// What a token was exchanged for (RFC 8693 §2.2.1), which has to be of this kind.
+///
+/// # Errors
+/// When it is not.
+pub(super) fn exchanged(body: &[u8], kind: &str, issuer: &str) -> Result<Secret, AuthError> {
+    let bad = |why| AuthError::NoToken { issuer: issuer.to_owned(), why };
+    let given: Exchanged = serde_json::from_slice(body).map_err(|_| bad("the answer is no JSON object"))?;
+    if given.issued_token_type.as_deref() != Some(kind) {
+        return Err(bad("its kind is not the one that was asked for"));
+    }
+    given.access_token.filter(|token| !token.is_empty()).map(Secret::new).ok_or_else(|| bad("it is missing"))
+}
+
+#[derive(Deserialize)]
 struct Failed {
     error: String,
     error_description: Option<String>,
@@ -116,7 +135,7 @@ mod tests {
     use super::*;
 
     fn client(method: Method) -> Client {
-        Client { id: "c:1".to_owned(), secret: Some(Secret::new("p w")), method }
+        Client { id: "c:1".to_owned(), secret: Some(Secret::new("p w")), key: None, method }
     }
 
     #[test]
@@ -159,6 +178,24 @@ mod tests {
                     assert_eq!(token.field, field, "{body}");
                     assert!(!format!("{token:?}").contains("t-1"), "{token:?}");
                 }
+                (Err(error), Err(word)) => assert!(error.to_string().contains(word), "{body}: {error}"),
+                (got, expected) => panic!("{body}: {got:?} instead of {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_taken_in_exchange() {
+        let rows = [
+            (r#"{"access_token":"j","issued_token_type":"k","token_type":"N_A"}"#, Ok("j")),
+            (r#"{"access_token":"j","issued_token_type":"other"}"#, Err("kind")),
+            (r#"{"access_token":"j"}"#, Err("kind")),
+            (r#"{"issued_token_type":"k"}"#, Err("missing")),
+            ("[]", Err("no JSON")),
+        ];
+        for (body, expected) in rows {
+            match (exchanged(body.as_bytes(), "k", "i"), expected) {
+                (Ok(token), Ok(expected)) => assert_eq!(token.expose(), expected, "{body}"),
                 (Err(error), Err(word)) => assert!(error.to_string().contains(word), "{body}: {error}"),
                 (got, expected) => panic!("{body}: {got:?} instead of {expected:?}"),
             }
