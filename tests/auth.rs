@@ -37,8 +37,8 @@ pub(crate) async fn call(client: &Client) -> Result<Report, PeerError> {
 }
 
 /// A client that is registered already.
-pub(crate) fn known(secret: Option<&str>, issuer: Option<String>) -> Option<KnownClient> {
-    Some(KnownClient { id: "c".to_owned(), secret: secret.map(Secret::new), key: None, issuer })
+pub(crate) fn known(secret: Option<&str>, issuer: Option<String>) -> KnownClient {
+    KnownClient { id: "c".to_owned(), secret: secret.map(Secret::new), key: None, issuer }
 }
 
 /// What holds whatever the servers do: secrets are in no URL, tokens go to the server and to nobody
@@ -184,7 +184,8 @@ async fn a_known_client_proves_itself_as_the_server_wants_it() {
     for (grant, issuer, is_field) in rows {
         let name = format!("{grant:?} {issuer}");
         let world = World::start(Manner { issuer, secret: "pw", ..Manner::default() }).await;
-        let settings = AuthSettings { client: known(Some("pw"), None), grant: grant.clone(), ..follow() };
+        let settings =
+            AuthSettings { client: Some(known(Some("pw"), None)), grant: grant.clone(), ..follow() };
         let report = call(&client(&world, settings)).await.unwrap();
         assert!(matches!(report.outcome, Outcome::Complete(_)), "{name}: {report:?}");
         let heard = world.heard();

@@ -34,7 +34,7 @@ async fn start(exchange: Value) -> Arc<World> {
 #[tokio::test]
 async fn nobody_signs_in_where_the_client_or_somebody_else_vouches() {
     let assertion = || Grant::Assertion(Secret::new("MADE.BY.IDP"));
-    let by_key = || Some(KnownClient { key: Some(key()), ..known(None, None).unwrap() });
+    let by_key = || KnownClient { key: Some(key()), ..known(None, None) };
     let world = start(json!({})).await;
     // The client; the grant; its type; whether an identity provider is asked.
     let rows = [
@@ -51,7 +51,7 @@ async fn nobody_signs_in_where_the_client_or_somebody_else_vouches() {
     for (known, grant, grant_type, exchanges) in rows {
         let name = format!("{known:?} {grant:?}");
         let before = world.heard().len();
-        let settings = AuthSettings { client: known, grant, ..AuthSettings::default() };
+        let settings = AuthSettings { client: Some(known), grant, ..AuthSettings::default() };
         let report = call(&client(&world, settings)).await.unwrap();
         assert!(matches!(report.outcome, Outcome::Complete(_)), "{name}: {report:?}");
         let heard = world.heard().split_off(before);
@@ -78,7 +78,7 @@ async fn an_identity_provider_is_not_believed_either() {
     for (exchange, place, words) in rows {
         let world = start(exchange).await;
         let place = place.map_or_else(|| world.exchange(), str::to_owned);
-        let (client_of, grant) = (known(Some("pw"), None), provider(place));
+        let (client_of, grant) = (Some(known(Some("pw"), None)), provider(place));
         let settings = AuthSettings { client: client_of, grant, ..AuthSettings::default() };
         let error = call(&client(&world, settings)).await.unwrap_err().to_string();
         assert!(error.contains(words) && !error.contains("ADA"), "{error}");

@@ -141,13 +141,13 @@ async fn tokens_that_are_none_and_tokens_that_do_not_help() {
 async fn a_secret_is_for_one_authorization_server() {
     let world = World::start(Manner { secret: "pw", ..Manner::default() }).await;
     let own = Some("https://as.example".to_owned());
-    let settings = AuthSettings { client: known(Some("pw"), own), ..follow() };
+    let settings = AuthSettings { client: Some(known(Some("pw"), own)), ..follow() };
     let error = call(&client(&world, settings)).await.unwrap_err().to_string();
     assert!(error.contains("registered with https://as.example"), "{error}");
     // A secret that is refused, by a server that repeats it.
     let repeating = json!({ "status": 401, "error": "invalid_client", "error_description": "wrong: s3cret" });
     let world = World::start(token(repeating)).await;
-    let settings = AuthSettings { client: known(Some("s3cret"), None), ..follow() };
+    let settings = AuthSettings { client: Some(known(Some("s3cret"), None)), ..follow() };
     let error = call(&client(&world, settings)).await.unwrap_err().to_string();
     assert!(error.contains("invalid_client (wrong: ***)"), "{error}");
     check_conduct(&world);

@@ -336,18 +336,18 @@ async fn accept(world: Arc<World>, listener: TcpListener, is_mcp: bool, tracker:
 }
 
 async fn respond(world: &World, request: Request<Incoming>, is_mcp: bool) -> Response<Full<Bytes>> {
-    let (head, body) = request.into_parts();
-    let authorization = head.headers.get(AUTHORIZATION).map(|field| field.to_str().unwrap().to_owned());
+    let (parts, body) = request.into_parts();
+    let authorization = parts.headers.get(AUTHORIZATION).map(|field| field.to_str().unwrap().to_owned());
     let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
     let heard = Heard {
         is_mcp,
-        path: head.uri.path().to_owned(),
-        query: pairs(head.uri.query().unwrap_or_default()),
+        path: parts.uri.path().to_owned(),
+        query: pairs(parts.uri.query().unwrap_or_default()),
         authorization,
         body,
     };
     world.state.lock().unwrap().heard.push(heard.clone());
-    let (status, fields, text) = world.answer(&heard, &head.method);
+    let (status, fields, text) = world.answer(&heard, &parts.method);
     let mut response = Response::builder().status(status);
     if fields.iter().all(|(name, _)| name != CONTENT_TYPE) {
         response = response.header(CONTENT_TYPE, "application/json");

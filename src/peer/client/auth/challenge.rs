@@ -71,16 +71,13 @@ fn parse(text: &str) -> Vec<(String, Vec<(String, String)>)> {
             continue;
         }
         let unspaced = after.trim_start_matches([' ', '\t']);
-        match (unspaced.strip_prefix('='), challenges.last_mut()) {
-            (Some(value), Some((_, params))) => {
-                let (value, after) = param_value(value.trim_start_matches([' ', '\t']));
-                params.push((word.to_owned(), value));
-                rest = after;
-            }
-            _ => {
-                challenges.push((word.to_owned(), Vec::new()));
-                rest = after;
-            }
+        if let (Some(value), Some((_, params))) = (unspaced.strip_prefix('='), challenges.last_mut()) {
+            let (value, after) = param_value(value.trim_start_matches([' ', '\t']));
+            params.push((word.to_owned(), value));
+            rest = after;
+        } else {
+            challenges.push((word.to_owned(), Vec::new()));
+            rest = after;
         }
         rest = rest.trim_start_matches(is_gap);
     }
@@ -129,11 +126,12 @@ mod tests {
         fields
     }
 
+    /// Field values; schemes; `scope`, `error`, `resource_metadata`.
+    type Row = (&'static [&'static str], &'static [&'static str], [Option<String>; 3]);
+
     #[test]
     fn challenges_as_servers_write_them() {
         let some = |text: &str| Some(text.to_owned());
-        // Field values; schemes; scope, error, resource_metadata.
-        type Row = (&'static [&'static str], &'static [&'static str], [Option<String>; 3]);
         let rows: [Row; 11] = [
             (&[], &[], [None, None, None]),
             (&["Bearer"], &["Bearer"], [None, None, None]),
@@ -157,7 +155,7 @@ mod tests {
             (&["Basic realm=x", "Bearer scope=a"], &["Basic", "Bearer"], [some("a"), None, None]),
             (&[r#"Bearer scope="a\"b\\c""#], &["Bearer"], [some("a\"b\\c"), None, None]),
             (&[r#"Bearer scope="never closed"#], &["Bearer"], [some("never closed"), None, None]),
-            (&[r#"Bearer scope=a, scope=b, ;; error=e"#], &["Bearer"], [some("a"), some("e"), None]),
+            (&["Bearer scope=a, scope=b, ;; error=e"], &["Bearer"], [some("a"), some("e"), None]),
         ];
         for (values, schemes, [scope, error, resource_metadata]) in rows {
             let schemes = schemes.iter().map(ToString::to_string).collect();

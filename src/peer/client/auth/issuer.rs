@@ -1,4 +1,4 @@
-//! What an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
+//! What an authorization server says of itself (RFC 8414, `OpenID` Connect Discovery).
 
 use serde::Deserialize;
 
@@ -143,19 +143,20 @@ mod tests {
         }
     }
 
+    fn json(methods: &str) -> IssuerMetadata {
+        serde_json::from_str(&format!(r#"{{"code_challenge_methods_supported":{methods}}}"#)).unwrap()
+    }
+
     #[test]
     fn codes_without_proof_keys_are_not_asked_for() {
         for (methods, is_good) in [
             (json(r#"["S256"]"#), true),
             (json(r#"["plain","S256"]"#), true),
             (json(r#"["plain"]"#), false),
-            (json(r#"[]"#), false),
+            (json("[]"), false),
             (serde_json::from_str(r#"{"issuer":"i"}"#).unwrap(), false),
         ] {
             assert_eq!(methods.check_proof_keys().is_ok(), is_good, "{methods:?}");
-        }
-        fn json(methods: &str) -> IssuerMetadata {
-            serde_json::from_str(&format!(r#"{{"code_challenge_methods_supported":{methods}}}"#)).unwrap()
         }
     }
 }

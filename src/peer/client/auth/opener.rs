@@ -105,11 +105,8 @@ async fn follow(url: &str) -> Result<String, AuthError> {
     let answer = fetch::get("the page to sign in", url).await?;
     let place = answer.fields.get(LOCATION).and_then(|place| place.to_str().ok());
     let query = place.and_then(|place| place.strip_prefix(NOWHERE)).and_then(|rest| rest.strip_prefix('?'));
-    match query {
-        Some(query) => Ok(query.to_owned()),
-        None => {
-            let why = format!("the page is answered with status {} and no way back", answer.status);
-            Err(AuthError::NotSignedIn { why })
-        }
-    }
+    let missing = || AuthError::NotSignedIn {
+        why: format!("the page is answered with status {} and no way back", answer.status),
+    };
+    query.map(str::to_owned).ok_or_else(missing)
 }

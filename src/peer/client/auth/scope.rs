@@ -80,18 +80,19 @@ pub(super) fn choose(before: &Scopes, wishes: Wishes<'_>) -> Scopes {
 mod tests {
     use super::*;
 
+    /// Asked for before; of the person; challenged; of the server; of the issuer; chosen.
+    type Row = (
+        &'static str,
+        Option<&'static str>,
+        Option<&'static str>,
+        Option<&'static str>,
+        Option<&'static str>,
+        &'static str,
+    );
+
     #[test]
     fn scopes_are_chosen_in_the_order_of_the_specification() {
         let texts = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        // Asked for before; of the person; challenged; of the server; of the issuer; chosen.
-        type Row = (
-            &'static str,
-            Option<&'static str>,
-            Option<&'static str>,
-            Option<&'static str>,
-            Option<&'static str>,
-            &'static str,
-        );
         let rows: [Row; 13] = [
             ("", None, None, None, None, ""),
             ("", None, Some("a b"), Some("x y"), None, "a b"),
