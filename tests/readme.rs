@@ -87,9 +87,10 @@ fn moved(words: &[String], url: &str) -> Vec<String> {
 fn the_readme_has_commands_for_each_use() {
     let first: Vec<String> =
         commands().iter().map(|words| words.first().cloned().unwrap_or_default()).collect();
-    for name in
-        ["demo", "stdio", "http", "ls", "open", "check", "rules", "serve", "call", "probe", "selftest"]
-    {
+    for name in [
+        "demo", "stdio", "http", "ls", "open", "check", "rules", "serve", "call", "probe", "selftest",
+        "faults",
+    ] {
         assert!(first.iter().any(|word| word == name), "no {name} in {first:?}");
     }
 }
@@ -101,7 +102,7 @@ fn commands_that_end_by_themselves_end_well() {
     let server = Started::new(&serve, state.path());
     for words in commands() {
         let name = words.first().map_or("", String::as_str);
-        if !matches!(name, "ls" | "check" | "rules" | "call" | "probe" | "selftest") {
+        if !matches!(name, "ls" | "check" | "rules" | "call" | "probe" | "selftest" | "faults" | "ctl") {
             continue;
         }
         let words: Vec<String> = moved(&words, &server.url).iter().flat_map(|word| expanded(word)).collect();
@@ -138,8 +139,9 @@ fn commands_that_go_on_start_and_say_where() {
 #[test]
 fn files_that_the_readme_names_exist() {
     let words = include_str!("../README.md").split(|c: char| c.is_whitespace() || "`(),;".contains(c));
-    let paths =
-        words.filter(|word| ["docs/", "src/", "tests/", "recordings/"].iter().any(|p| word.starts_with(p)));
+    let paths = words.filter(|word| {
+        ["docs/", "src/", "tests/", "recordings/", "plans/"].iter().any(|p| word.starts_with(p))
+    });
     let mut count = 0;
     for path in paths.filter(|path| !path.contains('*')) {
         let path: PathBuf = root().join(path.trim_end_matches('.'));

@@ -127,7 +127,8 @@ impl std::fmt::Display for Expectation {
             None => String::new(),
         };
         match &self.that {
-            That::Hits { least, most: None } => write!(f, "it is done at least {least} times"),
+            That::Hits { least: 1, most: None } => f.write_str("it is done"),
+            That::Hits { least, most: None } => write!(f, "it is done {least} times or more"),
             That::Hits { least, most: Some(most) } => write!(f, "it is done {least} to {most} times"),
             That::RetriesWithNewId { within } => {
                 write!(f, "the client retries with a new id{}", soon(within))

@@ -26,7 +26,11 @@ pub fn text(checked: &Checked) -> String {
             paragraph(item, depth, &mut out);
         }
         for expected in report.expected.iter().filter(|expected| expected.is_held) {
-            let _ = writeln!(out, "held: {} ({})", harmless(&expected.words), evidence(&expected.evidence));
+            let shown = match &expected.evidence[..] {
+                [] => String::new(),
+                numbers => format!(" ({})", evidence(numbers)),
+            };
+            let _ = writeln!(out, "held: {}{shown}", harmless(&expected.words));
         }
         summary(report, &mut out);
         if checked.tells_undecided {

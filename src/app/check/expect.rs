@@ -70,6 +70,8 @@ impl Watch {
 
     fn hit(&mut self, event: &Event, target: &str, cause: &str, model: &Model) {
         let Some((which, fault)) = named(cause) else { return };
+        // Where a side is cut, the words behind the hit name the call.
+        let target = cause.split(": ").skip(1).find(|words| words.starts_with("id ")).unwrap_or(target);
         let calls = touched(event, target, model);
         let known = self.hits.iter_mut().find(|hit| hit.which == which && hit.fault == fault);
         if let Some(hit) = known {

@@ -1,3 +1,5 @@
+//! Orders to a tap that only notes them.
+
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;

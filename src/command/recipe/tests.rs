@@ -1,3 +1,5 @@
+//! Recipes that can be read, and others.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Orders through every door.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Expectations of small recordings.
+
 use super::*;
 use crate::command::Recipe;
 use crate::event::Close;
@@ -91,6 +93,18 @@ fn an_expectation_holds_only_when_the_recording_shows_it() {
     }
     let never = judged(&dropped(&[]), "that = 'no-retry'\nfault = 'g'");
     assert_eq!(never.why.as_deref(), Some("the fault was never done"));
+}
+
+#[test]
+fn a_side_that_is_cut_is_cut_for_the_call_that_is_named() {
+    let mut script = Script::default();
+    call(&mut script, 0, 1, 5);
+    answer(&mut script, 9, 1);
+    inject(&mut script, 10, "disconnect", "client", r#"rule 1 "f", seed 7, hit 1: id 1"#);
+    let no_retry = "that = 'no-retry'\nfault = 'f'";
+    assert_eq!(judged(&script, no_retry).evidence, [3]);
+    call(&mut script, 20, 2, 5);
+    assert!(!judged(&script, no_retry).is_held);
 }
 
 #[test]

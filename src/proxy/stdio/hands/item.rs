@@ -38,6 +38,13 @@ impl Why {
         Why { by: decision.by.as_str(), rule: Some(decision.rule), cause: Some(cause) }
     }
 
+    /// The same, about one call where the target says only which side it is done to.
+    pub(super) fn about(&self, id: &Id) -> Why {
+        let words = [self.cause.clone(), Some(format!("id {id}"))];
+        let cause = words.into_iter().flatten().collect::<Vec<_>>().join(": ");
+        Why { cause: Some(cause), ..self.clone() }
+    }
+
     /// The event of an effect; `more`: a few words beside the cause.
     pub(super) fn inject(&self, what: &str, target: &str, more: &str, sent: Option<Bytes>) -> What {
         let words = [self.cause.as_deref().unwrap_or_default(), more];

@@ -165,6 +165,8 @@ impl State {
     fn disconnect(&mut self, fate: &mut Fate, cut: Cut, at: CutAt, call: Option<OpenCall>, why: &Why) {
         let is_final = fate.seen.as_ref().is_some_and(|seen| seen.message.is_final());
         let is_request = fate.seen.as_ref().is_some_and(|seen| seen.message.kind == Kind::Request);
+        let about = call.as_ref().map(|call| why.about(&call.id));
+        let why = about.as_ref().unwrap_or(why);
         match (at, call) {
             (CutAt::AfterEvents(0) | CutAt::AfterBytes(0), _) => {
                 fate.then.push(Then::Cut(cut, why.clone()));
