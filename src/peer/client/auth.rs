@@ -1,6 +1,6 @@
 //! Authorization of the client on HTTP (spec 2026-07-28 `basic/authorization`): OAuth 2.1.
 //!
-//! A server that wants it refuses a request with a [`Challenge`]. [`Auth::admit`] then finds out who
+//! A server that wants it refuses a request with a [`Challenge`]. `Auth::admit` then finds out who
 //! gives tokens (`resource`, `issuer`), comes to a client id there (`registration`), has somebody say
 //! yes (`opener`, `redirect`), and fetches the token (`token`). What is decided on the way is decided
 //! by pure functions; this file puts them in order. Everything is found out anew for each challenge,
