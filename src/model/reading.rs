@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::content::Content;
-use crate::wire::json::Value;
 use crate::wire::jsonrpc::{self, BATCH_LIMIT, Envelope, EnvelopeFault, Frame, Kind, MEMBER_LIMIT, Shape};
 
 /// What one frame (line, body, data of an event) holds.
@@ -31,8 +30,16 @@ pub(super) struct Part {
     pub shape: Shape,
     /// Its text and index; `None` where the frame is too long to be looked into.
     pub content: Option<Content>,
-    /// The method, where there is no index to look it up in.
-    method: Option<String>,
+    method: Method,
+}
+
+/// Where the method of a message stands.
+#[derive(Debug)]
+enum Method {
+    /// Here in the index; `None`: there is none.
+    At(Option<u32>),
+    /// Read, where there is no index.
+    Read(Option<String>),
 }
 
 impl Reading {
@@ -59,7 +66,7 @@ impl Reading {
         let part = |envelope: Envelope<'_>| {
             let named = envelope.members.iter().map(|(name, raw)| (Cow::Borrowed(&**name), raw.get()));
             let shape = Shape { faults: envelope.faults.clone(), ..Shape::of(named, 0) };
-            Part { shape, content: None, method: envelope.method().map(Cow::into_owned) }
+            Part { shape, content: None, method: Method::Read(envelope.method().map(Cow::into_owned)) }
         };
         match jsonrpc::read(text) {
             Frame::Message(envelope) => Reading::Message(part(envelope)),
@@ -81,16 +88,23 @@ impl Part {
     fn indexed(content: Content) -> Part {
         let value = content.value();
         let left_out = value.len().saturating_sub(MEMBER_LIMIT);
-        let members = value.members().take(MEMBER_LIMIT).map(|(name, value)| (name, value.raw()));
-        let shape = Shape::of(members, left_out);
-        Part { shape, content: Some(content), method: None }
+        let mut method = None;
+        // The last one counts, as parsers read duplicates.
+        let members = value.members().inspect(|(name, value)| {
+            if name == "method" {
+                method = Some(value.position());
+            }
+        });
+        let read = members.take(MEMBER_LIMIT).map(|(name, value)| (name, value.raw()));
+        let shape = Shape::of(read, left_out);
+        Part { shape, content: Some(content), method: Method::At(method) }
     }
 
     /// Stands for further items of a batch.
     fn left_out(items: usize) -> Part {
         let shape =
             Shape { faults: vec![EnvelopeFault::OverLimit(items)], ..Shape::of(std::iter::empty(), 0) };
-        Part { shape, content: None, method: None }
+        Part { shape, content: None, method: Method::Read(None) }
     }
 
     /// What it is.
@@ -100,7 +114,9 @@ impl Part {
 
     /// The method, unescaped.
     pub(super) fn method(&self) -> Option<Cow<'_, str>> {
-        let indexed = self.content.as_ref().and_then(|content| content.value().get("method"));
-        indexed.and_then(Value::text).or_else(|| self.method.as_deref().map(Cow::Borrowed))
+        match &self.method {
+            Method::At(place) => self.content.as_ref()?.value_at((*place)?)?.text(),
+            Method::Read(method) => method.as_deref().map(Cow::Borrowed),
+        }
     }
 }

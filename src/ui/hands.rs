@@ -74,7 +74,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Option<Vec<Command>> {
         (Action::Release, Some(Item::Held(held))) => format!("release {}", held.number),
         (Action::Drop, Some(Item::Held(held))) => format!("drop held={}", held.number),
         (Action::Drop, Some(Item::Rule(rule))) => format!("disarm {}", rule.number),
-        (Action::MoreTime, Some(Item::Held(held))) => format!("extend held={} by={MORE}", held.number),
+        (Action::MoreTime, Some(Item::Held(held))) => format!("extend held={} more={MORE}", held.number),
         (Action::Edit, Some(Item::Held(held))) => {
             let text = held.text.replace('\\', "\\\\").replace('"', "\\\"");
             let line = format!("edit held={} text=\"{text}\"", held.number);

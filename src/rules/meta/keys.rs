@@ -57,6 +57,10 @@ fn is_name(name: &str) -> bool {
 }
 
 fn is_key(key: &str) -> bool {
+    // What most messages have needs no look at its form.
+    if DEFINED.contains(&key) {
+        return true;
+    }
     let (prefix, name) = parts(key);
     prefix.is_none_or(is_prefix) && is_name(name)
 }
@@ -86,8 +90,11 @@ fn bad_key(case: &Case<'_>, out: &mut Out<'_>) {
 
 /// The second label of its prefix is MCP's own, and MCP does not define it.
 fn is_reserved(key: &str) -> bool {
+    if DEFINED.contains(&key) {
+        return false;
+    }
     let second = parts(key).0.and_then(|prefix| prefix.split('.').nth(1));
-    matches!(second, Some("mcp" | "modelcontextprotocol")) && !DEFINED.contains(&key)
+    matches!(second, Some("mcp" | "modelcontextprotocol"))
 }
 
 fn reserved_key(case: &Case<'_>, out: &mut Out<'_>) {

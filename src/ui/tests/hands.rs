@@ -48,7 +48,7 @@ fn keys_give_orders() {
         ("5 g j a", order("release 5")),
         ("5 g d", order("drop held=3")),
         ("5 G d", order("disarm 1")),
-        ("5 g w", order("extend held=3 by=30s")),
+        ("5 g w", order("extend held=3 more=30s")),
         ("5 A", order("release all")),
         ("2 A", order("release all")),
         ("R", order("release all reverse")),
