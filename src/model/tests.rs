@@ -301,5 +301,6 @@ proptest! {
 #[test]
 fn records_stay_small() {
     // A million rows stand in memory: a field more is a decision, not an accident.
-    assert!(size_of::<Row>() <= 104 && size_of::<Call>() <= 320 && size_of::<Mark>() <= 16);
+    // A call holds its id and its first two marks itself, which cost 80 bytes elsewhere before.
+    assert!(size_of::<Row>() <= 104 && size_of::<Call>() <= 360 && size_of::<Mark>() <= 16);
 }
