@@ -161,6 +161,21 @@ impl Book {
         self.ended.push_back(call);
     }
 
+    /// Calls that were open before anything was noted here, oldest first; one that is known already
+    /// is left out.
+    pub fn seed(&mut self, calls: Vec<OpenCall>) {
+        let is_known = |call: &OpenCall| {
+            let is_same = |other: &OpenCall| {
+                other.sender == call.sender && other.id == call.id && other.stream == call.stream
+            };
+            self.open.iter().any(is_same) || self.ended.iter().any(is_same)
+        };
+        let mut earlier: Vec<OpenCall> = calls.into_iter().filter(|call| !is_known(call)).collect();
+        self.era = self.era.or(earlier.iter().rev().find_map(|call| call.era));
+        earlier.append(&mut self.open);
+        self.open = earlier;
+    }
+
     /// Marks a call as sent by midwire: its answer goes to nobody else.
     pub fn mark_ours(&mut self, id: &Id) {
         if let Some(call) = self.open.iter_mut().rev().find(|call| call.id == *id) {

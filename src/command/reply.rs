@@ -1,5 +1,6 @@
 //! What a tap answers to an order.
 
+use super::book::OpenCall;
 use super::{Command, Rule};
 use crate::event::Transport;
 use crate::time::Ms;
@@ -107,6 +108,18 @@ pub trait TakesOrders: Send + Sync {
 
     /// How its peers are joined.
     fn transport(&self) -> Transport;
+
+    /// It knows the calls that are open. Otherwise it began to look with its first order, and
+    /// should be told of those that were opened before.
+    fn knows(&self) -> bool {
+        true
+    }
+
+    /// Tells it of calls that were opened before it began to look, oldest first, as the recording
+    /// has them. Those that it knows better are left out.
+    fn seed(&self, calls: Vec<OpenCall>) {
+        drop(calls);
+    }
 }
 
 impl By {

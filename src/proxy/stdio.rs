@@ -103,6 +103,7 @@ impl Outcome {
 }
 
 /// What a thread tells the deciding one.
+#[derive(Clone, Copy)]
 enum Notice {
     /// A lane moves no more bytes; which server it belongs to comes first.
     LaneEnded(u64, Dir, LaneEnd),

@@ -1,6 +1,9 @@
 //! Calls given up, sent again, and raced against their answers.
 
-use midwire::event::Dir;
+use midwire::command::TakesOrders;
+use midwire::command::book::{Book, OpenCall};
+use midwire::command::message::{Message, Place};
+use midwire::event::{Dir, Transport};
 use serde_json::json;
 
 use crate::rig::{ERAS, Over, Rig, short, shorts};
@@ -181,4 +184,39 @@ fn both_orders_of_a_race_are_forged_every_time() {
         let races = over.injects.iter().filter(|(what, _)| what == "race").count();
         assert!(races >= 20, "{name}: {races}");
     }
+}
+
+/// A call as the book of a tap has it.
+fn open_call(id: u32) -> OpenCall {
+    let text = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "silent" } });
+    let message = Message::read(&text.to_string().into()).unwrap();
+    let place = Place {
+        dir: Dir::C2s,
+        transport: Transport::Stdio,
+        stream: None,
+        conn: None,
+        status: None,
+        era: None,
+    };
+    let mut book = Book::default();
+    book.note(place, &message).unwrap().clone()
+}
+
+#[test]
+fn calls_from_before_the_first_order_are_known_once_they_are_told() {
+    let mut rig = Rig::start(ERAS[1]);
+    rig.call(7, "silent", &json!({}));
+    rig.call(8, "silent", &json!({ "ms": 300 }));
+    rig.wait_until("both are out", |rig| rig.server_lines().len() == 2);
+    assert!(!rig.hands.knows());
+    assert!(rig.try_order("cancel on='id:7'").is_err(), "nothing is known of it");
+    rig.wait_for_client(1);
+    // The recording was read before the answer of 8 came.
+    rig.hands.seed(vec![open_call(7), open_call(8)]);
+    assert!(rig.hands.knows());
+    let open = rig.order("status").status.unwrap().open;
+    assert_eq!(open.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["7"]);
+    assert_eq!(rig.order("cancel on='id:7'").to, ["id 7"]);
+    let over = rig.end();
+    assert_eq!(shorts(&over.server), ["call 7", "call 8", "cancel 7"]);
 }

@@ -27,6 +27,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use rustix::io::Errno;
 
 use super::Notice;
+use crate::command::book::OpenCall;
 use crate::command::{Applied, By, Command, Refused, TakesOrders};
 use crate::event::tape::Tape;
 use crate::event::{Dir, Transport};
@@ -138,10 +139,12 @@ impl Hands {
         if self.is_active.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        let is_running = self.lock().notices.is_some();
-        if !is_running {
+        let mut state = self.lock();
+        if state.notices.is_none() {
             return Ok(());
         }
+        state.unknown = Some(Vec::new());
+        drop(state);
         let cannot = |error: crate::proxy::ProxyError| Refused::NotHere(error.to_string());
         self.start_writers().map_err(cannot)
     }
@@ -213,5 +216,22 @@ impl TakesOrders for Hands {
 
     fn transport(&self) -> Transport {
         Transport::Stdio
+    }
+
+    fn knows(&self) -> bool {
+        self.is_active() && self.lock().unknown.is_none()
+    }
+
+    fn seed(&self, calls: Vec<OpenCall>) {
+        if self.activate().is_err() {
+            return;
+        }
+        let mut state = self.lock();
+        // What was answered since is open no longer.
+        let Some(answered) = state.unknown.take() else { return };
+        let is_open =
+            |call: &OpenCall| !answered.iter().any(|(dir, id)| *dir == call.sender && *id == call.id);
+        let calls = calls.into_iter().filter(is_open).collect();
+        state.engine.book_mut().seed(calls);
     }
 }

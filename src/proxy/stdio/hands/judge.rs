@@ -31,6 +31,11 @@ impl State {
         if self.is_for_nobody(dir, &message, call.as_ref()) {
             return;
         }
+        if let (Some(unknown), Some(id), None) = (&mut self.unknown, &message.id, &call)
+            && message.is_final()
+        {
+            unknown.push((back(dir), id.clone()));
+        }
         let decisions = self.engine.see(place, &message);
         let call = match message.kind {
             Kind::Request => self.engine.book().open().last().cloned(),
@@ -39,17 +44,11 @@ impl State {
         let earlier = std::mem::take(&mut self.watches);
         fate.seen = Some(Box::new(Seen { place, message, call }));
         self.decide(dir, &mut fate, decisions);
-        let seen = fate.seen.take();
-        match seen.as_deref() {
-            Some(Seen { message, call: Some(call), .. }) => {
-                let (message, call) = (message.clone(), call.clone());
-                fate.seen = seen;
-                self.apply_watches(earlier, dir, &message, &call, &mut fate);
-            }
-            _ => {
-                fate.seen = seen;
-                self.watches.extend(earlier);
-            }
+        let about = fate.seen.as_ref().and_then(|seen| Some((seen.message.clone(), seen.call.clone()?)));
+        if let Some((message, call)) = about {
+            self.apply_watches(earlier, dir, &message, &call, &mut fate);
+        } else {
+            self.watches.extend(earlier);
         }
         self.carry_out(dir, fate);
     }

@@ -15,6 +15,7 @@ use crate::machine::policy::Policy;
 use crate::proxy::hold::{Held, Holds};
 use crate::proxy::stdio::Notice;
 use crate::time::{Mono, Ms, Span};
+use crate::wire::jsonrpc::Id;
 
 /// Bytes that may be held or delayed in a direction before its sender is held back. ours: far more
 /// than a person looks at, and less than would harm.
@@ -38,6 +39,9 @@ pub(super) struct State {
     pub(super) notices: Option<Sender<Notice>>,
     /// What is declared about tools, and the command of the server.
     pub(super) policy: (Policy, String),
+    /// Answers to calls of which nothing is known, until the calls before the first order are
+    /// known; `None`: they are.
+    pub(super) unknown: Option<Vec<(Dir, Id)>>,
     /// Fresh ids that were given.
     pub(super) fresh: u64,
     pub(super) is_client_cut: bool,
@@ -57,6 +61,7 @@ impl State {
             floods: Vec::new(),
             notices: None,
             policy: (Policy::default(), String::new()),
+            unknown: None,
             fresh: 0,
             is_client_cut: false,
             is_server_cut: false,

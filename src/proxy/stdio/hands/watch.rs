@@ -28,11 +28,21 @@ enum Waits {
     /// Cancel and answer get an order.
     Race {
         order: RaceOrder,
-        /// The client's own cancel is on its way, or was written then.
-        own_cancel: Option<Option<Mono>>,
+        own_cancel: OwnCancel,
         /// The one of the two that waits for the other.
-        parked: Option<Item>,
+        parked: Option<Box<Item>>,
     },
+}
+
+/// The client's own cancel in a race.
+#[derive(Debug, Clone, Copy)]
+enum OwnCancel {
+    /// It has not come.
+    No,
+    /// It is on its way.
+    Coming,
+    /// It was written then.
+    Out(Mono),
 }
 
 impl Watch {
@@ -45,7 +55,7 @@ impl Watch {
     }
 
     pub(super) fn race(call: OpenCall, order: RaceOrder, why: Why) -> Watch {
-        Watch { call, why, what: Waits::Race { order, own_cancel: None, parked: None } }
+        Watch { call, why, what: Waits::Race { order, own_cancel: OwnCancel::No, parked: None } }
     }
 
     /// The rule that it comes from.
@@ -69,7 +79,7 @@ impl Watch {
 
     pub(super) fn into_parked(self) -> Option<(Dir, Item)> {
         let Waits::Race { order, parked, .. } = self.what else { return None };
-        parked.map(|item| (parked_way(&self.call, order), item))
+        parked.map(|item| (parked_way(&self.call, order), *item))
     }
 
     fn is_about(&self, sender: Dir, id: &Id) -> bool {
@@ -120,13 +130,13 @@ impl State {
                 fate.passes = false;
             }
             Waits::Race { order: RaceOrder::CancelFirst { .. }, own_cancel, .. } => {
-                *own_cancel = Some(None);
+                *own_cancel = OwnCancel::Coming;
                 fate.then.push(Then::CancelOut(id));
             }
             Waits::Race { order: RaceOrder::AnswerFirst { .. }, parked: parked @ None, .. }
                 if fate.passes =>
             {
-                *parked = Some(fate.take_item(&target));
+                *parked = Some(Box::new(fate.take_item(&target)));
                 self.tell(&watch.why, "race", &target, "the cancel waits for the answer");
             }
             _ => {}
@@ -217,25 +227,26 @@ impl State {
         match order {
             RaceOrder::AnswerFirst { margin } => {
                 let cancel = parked.unwrap_or_else(|| {
-                    Item::own(text.as_bytes(), "cancel", &target, &why, "it follows the answer")
+                    let words = "it follows the answer";
+                    Box::new(Item::own(text.as_bytes(), "cancel", &target, &why, words))
                 });
                 self.tell(&why, "race", &target, "the answer passes first");
-                fate.then.push(Then::Pass(call.sender, Box::new(cancel), margin));
+                fate.then.push(Then::Pass(call.sender, cancel, margin));
             }
             RaceOrder::CancelFirst { margin } if fate.passes => {
                 self.tell(&why, "race", &target, "the answer waits for the cancel");
                 let answer = fate.take_item(&target);
                 match own_cancel {
-                    Some(Some(out)) => {
+                    OwnCancel::Out(out) => {
                         let waited = Ms(self.now().ns_since(out) / 1_000_000);
                         let delay = Ms(margin.0.saturating_sub(waited.0));
                         self.pass(dir, Item { delay, ..answer });
                     }
-                    Some(None) => {
-                        let what = Waits::Race { order, own_cancel, parked: Some(answer) };
+                    OwnCancel::Coming => {
+                        let what = Waits::Race { order, own_cancel, parked: Some(Box::new(answer)) };
                         self.watches.push(Watch { call, why, what });
                     }
-                    None => {
+                    OwnCancel::No => {
                         let mut cancel = Item::own(text.as_bytes(), "cancel", &target, &why, "");
                         cancel.then.push(Then::Pass(dir, Box::new(answer), margin));
                         self.pass(call.sender, cancel);
@@ -255,10 +266,10 @@ impl State {
         let Waits::Race { order, parked, .. } = watch.what else { return };
         match (parked, order) {
             (Some(answer), RaceOrder::CancelFirst { margin }) => {
-                self.pass(back(watch.call.sender), Item { delay: margin, ..answer });
+                self.pass(back(watch.call.sender), Item { delay: margin, ..*answer });
             }
             (parked, order) => {
-                let what = Waits::Race { order, own_cancel: Some(Some(now)), parked };
+                let what = Waits::Race { order, own_cancel: OwnCancel::Out(now), parked };
                 self.watches.push(Watch { what, ..watch });
             }
         }
@@ -274,8 +285,8 @@ impl State {
 struct Race {
     call: OpenCall,
     order: RaceOrder,
-    own_cancel: Option<Option<Mono>>,
-    parked: Option<Item>,
+    own_cancel: OwnCancel,
+    parked: Option<Box<Item>>,
     why: Why,
 }
 

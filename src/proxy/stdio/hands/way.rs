@@ -22,6 +22,7 @@ const PIECES_PER_S: u64 = 20;
 
 /// One direction.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Way {
     /// Whose turn it is, in order.
     ready: VecDeque<Item>,
@@ -79,7 +80,7 @@ pub(super) enum Pace {
 
 impl Way {
     /// A message may be written when its turn comes. A line that is not looked at goes on in `rest`.
-    pub(super) fn push(&mut self, item: Item, is_rest: bool, now: Mono) -> Result<(), Item> {
+    pub(super) fn push(&mut self, item: Item, is_rest: bool, now: Mono) -> Result<(), Box<Item>> {
         if is_rest {
             self.rest.push_back(item);
             return Ok(());
@@ -90,7 +91,7 @@ impl Way {
         }
         if let Some(bounded) = self.bounded.as_mut().filter(|_| item.ends_line) {
             self.has_news = true;
-            bounded.push(kind(&item), item).map_err(|refused| refused.0)?;
+            bounded.push(kind(&item), item).map_err(|refused| Box::new(refused.0))?;
         } else {
             self.ready.push_back(item);
         }

@@ -57,7 +57,7 @@ impl Hands {
                         None => Err(Stopped::Ordered),
                     };
                     is_at_boundary = ends_line;
-                    self.finish_item(dir, *item, told, result);
+                    self.finish_item(dir, *item, told, &result);
                 }
             }
         }
@@ -165,7 +165,7 @@ impl Hands {
     }
 
     /// A message is out, or will never be.
-    fn finish_item(&self, dir: Dir, mut item: Item, told: Option<Ticket>, result: Result<(), Stopped>) {
+    fn finish_item(&self, dir: Dir, mut item: Item, told: Option<Ticket>, result: &Result<(), Stopped>) {
         let mut state = self.lock();
         state.way_mut(dir).written();
         match result {
@@ -184,7 +184,7 @@ impl Hands {
             Err(Stopped::Ordered) => state.lose(dir, item),
             Err(Stopped::Refused(error)) => {
                 if !state.way(dir).is_paused {
-                    state.way_mut(dir).error = Some(error);
+                    state.way_mut(dir).error = Some(*error);
                     state.lose_all(dir);
                 }
                 state.lose(dir, item);
