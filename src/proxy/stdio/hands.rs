@@ -150,6 +150,10 @@ impl Hands {
     }
 
     fn start_writers(&self) -> Result<(), crate::proxy::ProxyError> {
+        // The first order may come at the moment in which the session begins.
+        if std::mem::replace(&mut self.lock().has_writers, true) {
+            return Ok(());
+        }
         for (name, dir) in [("write-to-server", Dir::C2s), ("write-to-client", Dir::S2c)] {
             let Some(hands) = self.me.upgrade() else { return Ok(()) };
             super::start(name, move || {

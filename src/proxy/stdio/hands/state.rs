@@ -46,6 +46,8 @@ pub(super) struct State {
     pub(super) fresh: u64,
     pub(super) is_client_cut: bool,
     pub(super) is_server_cut: bool,
+    /// Each direction has its writer.
+    pub(super) has_writers: bool,
 }
 
 impl State {
@@ -65,6 +67,7 @@ impl State {
             fresh: 0,
             is_client_cut: false,
             is_server_cut: false,
+            has_writers: false,
         }
     }
 
