@@ -180,7 +180,7 @@ fn happens(chance: f64, draw: u64) -> bool {
     share < chance
 }
 
-/// Spreads a number over all 64 bits (SplitMix64).
+/// Spreads a number over all 64 bits (`SplitMix64`).
 #[must_use]
 pub fn mix(number: u64) -> u64 {
     let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

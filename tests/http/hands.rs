@@ -720,3 +720,119 @@ fn what_is_not_meant_passes_byte_for_byte() {
     assert!(injected(&all).is_empty());
     assert!(all.iter().any(|item| item.dir == Dir::S2c));
 }
+
+/// Orders of every kind come and go in a random order while exchanges run: each of those that
+/// nothing is meant for passes byte for byte and in its order, and nothing hangs.
+#[test]
+fn orders_come_and_go_and_what_is_not_meant_loses_nothing() {
+    for seed in 1..=3 {
+        let server = listen();
+        let tap = Tap::before(&server);
+        let serving = std::thread::spawn(move || {
+            let mut peers = Vec::new();
+            for _ in 0..4 {
+                let peer = accept(&server);
+                peers.push(std::thread::spawn(move || serve_each(&peer)));
+            }
+            peers.into_iter().for_each(|peer| peer.join().unwrap());
+        });
+        let clients: Vec<_> = (0..4)
+            .map(|_| {
+                let client = tap.connect();
+                std::thread::spawn(move || {
+                    for id in 0..150 {
+                        let body = call(MODERN, id).replace("slow", "steady");
+                        send(&client, post(MODERN, &body));
+                        let id = id.to_string();
+                        let events = [event(&progress(1)), event(&progress(2)), event(&result(&id))];
+                        expect(&client, format!("{SSE_HEAD}{}{END}", events.concat()));
+                    }
+                })
+            })
+            .collect();
+        let mut draw = seed;
+        while !clients.iter().all(std::thread::JoinHandle::is_finished) {
+            draw = midwire::command::engine::mix(draw);
+            // What is meant is never there, but for what only changes the time.
+            let (never, all) = ("tool:other", "kind:progress");
+            let order = match draw % 10 {
+                0 => rule(never, Effect::Drop),
+                1 => rule(never, Effect::Hold { limit: None }),
+                2 => rule(all, Effect::Slice { bytes: usize::MAX, gap: Ms(0) }),
+                3 => rule("kind:result", Effect::Delay { ms: Ms(1), jitter: Ms(1) }),
+                4 => rule(all, Effect::Throttle(Rate::Messages(100_000))),
+                5 => Command::Disarm(Which::All),
+                6 => Command::Cancel { on: on(never), cancel: Cancel::default() },
+                7 => Command::Release { which: Which::All, in_reverse: true, after: Some(on(all)) },
+                8 => rule("kind:result", Effect::Hold { limit: Some(Ms(1)) }),
+                _ => Command::Status,
+            };
+            // Whether it finds something does not matter here.
+            let _ = tap.hands.order(&order, By::Ctl);
+            std::thread::yield_now();
+        }
+        for client in clients {
+            client.join().unwrap();
+        }
+        serving.join().unwrap();
+        drop(tap.finish());
+    }
+}
+
+/// Answers each request with two values of progress and the result, until the client leaves.
+fn serve_each(peer: &TcpStream) {
+    for id in 0..150 {
+        let body = call(MODERN, id).replace("slow", "steady");
+        expect(peer, post(MODERN, &body));
+        let id = id.to_string();
+        for part in [SSE_HEAD, &event(&progress(1)), &event(&progress(2)), &event(&result(&id)), END] {
+            send(peer, part);
+        }
+    }
+}
+
+/// The cancel of a call is kept from the server: its answer comes too late.
+#[test]
+fn an_answer_can_be_made_late() {
+    let scene = Scene::new(&[rule("kind:request", Effect::Spoil(Spoil::Late))]);
+    let peer = scene.ask(MODERN);
+    drop(scene.client);
+    until("the end of the client", || {
+        (scene.tap.hands.order(&Command::Status, By::Ctl).is_ok()).then_some(())
+    });
+    send(&peer, json(&result("7")));
+    expect_eof(&peer);
+    let all = scene.tap.finish();
+    let at = |what: &dyn Fn(&What) -> bool| all.iter().position(|item| what(&item.what));
+    let left = at(&|what| matches!(what, What::ClientClosed { .. }));
+    let answered = at(&|what| matches!(what, What::Body(_)));
+    assert!(left < answered && left.is_some(), "{:?}", short(&all));
+}
+
+/// The same recipe, seed and traffic: the same effects at the same messages.
+#[test]
+fn a_seed_repeats_itself() {
+    let play = || {
+        let scene = Scene::new(&[]);
+        let Command::Arm(drop) = rule("kind:progress", Effect::Drop) else { unreachable!() };
+        let sometimes = Rule { times: Times::Always, chance: 0.5, seed: Some(3), ..drop };
+        scene.order(&Command::Arm(sometimes));
+        let peer = scene.ask(MODERN);
+        send(&peer, SSE_HEAD);
+        for n in 0..40 {
+            send(&peer, event(&progress(n)));
+        }
+        send(&peer, format!("{}{END}", event(&result("7"))));
+        expect(&scene.client, SSE_HEAD);
+        let mut passed = String::new();
+        while !passed.ends_with("\r\n\r\n0\r\n\r\n") && !passed.ends_with(END) {
+            let mut byte = [0];
+            std::io::Read::read_exact(&mut &scene.client, &mut byte).unwrap();
+            passed.push(char::from(byte[0]));
+        }
+        (passed, injected(&scene.tap.finish()).len())
+    };
+    let first = play();
+    assert_eq!(first, play());
+    assert!((5..35).contains(&first.1), "{} of 40", first.1);
+}

@@ -438,3 +438,85 @@ fn a_tls_server_that_nobody_vouches_for_is_a_502() {
     assert!(body.contains("certificate"), "{body}");
     serving.join().unwrap();
 }
+
+/// Orders are for requests and exchanges on HTTP/2 as well; other streams go on.
+#[test]
+fn orders_hold_answer_give_up_and_cut_streams_of_http2() {
+    use midwire::command::{
+        Answer, By, Cancel, ClientGets, Command, Effect, Rule, TakesOrders, Times, Which,
+    };
+    use midwire::filter::Filter;
+    let call = |id: u32| {
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t{id}\",\"_meta\":{{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}}}}"
+        )
+    };
+    let on = |text: &str| Filter::parse(text).unwrap();
+    let arm = |filter: &str, effect| {
+        let (on, times) = (on(filter), Times::Only(1));
+        Command::Arm(Rule { name: None, on, skip: 0, times, chance: 1.0, seed: None, effect })
+    };
+    let (port, mut asked) = h2_server(None);
+    let tap = Tap::with(with_http2(port));
+    let order = |command: &Command| tap.hands.order(command, By::Ctl).unwrap();
+    order(&arm("tool:t1", Effect::Hold { limit: None }));
+    order(&arm("tool:t2", Effect::Answer(Answer::Error { code: 5, message: "m".to_owned() })));
+    run(async {
+        let client = h2_client(&tap).await;
+        let (mut one, mut two, mut three) =
+            (client.sender.clone(), client.sender.clone(), client.sender.clone());
+        let held = one.send_request(post(&tap, "/mcp", whole(call(1))));
+        let answered = two.send_request(post(&tap, "/mcp", whole(call(2)))).await.unwrap();
+        let body = answered.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body, "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":5,\"message\":\"m\"}}");
+        tokio::pin!(held);
+        while order(&Command::Status).status.unwrap().held.is_empty() {
+            tokio::select! {
+                answer = &mut held => panic!("{answer:?} before it was released"),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        order(&Command::Release { which: Which::One(1), in_reverse: false, after: None });
+        let (answer, (request, reply)) = tokio::join!(&mut held, async {
+            let (request, reply) = asked.recv().await.unwrap();
+            let text = request.into_body().collect().await.unwrap().to_bytes();
+            reply.send(Response::new(whole("{}"))).unwrap();
+            (text, ())
+        });
+        let () = reply;
+        assert_eq!(request, call(1));
+        assert_eq!(answer.unwrap().into_body().collect().await.unwrap().to_bytes(), "{}");
+        // A stream that is given up ends for both, and the client gets the error that was asked for.
+        let streaming = three.send_request(post(&tap, "/mcp", whole(call(3))));
+        let (answer, feed) = tokio::join!(streaming, async {
+            let (_, reply) = asked.recv().await.unwrap();
+            let (feed, body) = fed();
+            let event_stream = Response::builder().header("content-type", "text/event-stream");
+            reply.send(event_stream.body(body).unwrap()).unwrap();
+            feed.send(data(": hi\n\n")).await.unwrap();
+            feed
+        });
+        let mut body = answer.unwrap().into_body();
+        assert_eq!(next_data(&mut body).await, ": hi\n\n");
+        let cancel = Cancel { reason: None, client_gets: ClientGets::Error };
+        order(&Command::Cancel { on: on("tool:t3"), cancel });
+        let last = next_data(&mut body).await;
+        assert!(
+            last.starts_with(b"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":3,\"error\""),
+            "{last:?}"
+        );
+        assert!(body.frame().await.is_none());
+        feed.closed().await;
+    });
+    let injected: Vec<String> = short(&tap.finish()).into_iter().filter(|t| t.contains("inject")).collect();
+    assert_eq!(
+        injected,
+        [
+            "1/1 inject hold id 1",
+            "1/2 inject answer id 2",
+            "1/1 inject release id 1",
+            "1/3 inject cancel id 3",
+            "1/3 inject answer id 3"
+        ]
+    );
+}

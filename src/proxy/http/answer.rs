@@ -23,7 +23,7 @@ pub(super) struct OwnAnswer {
     /// A field that its status calls for.
     field: Option<(&'static str, &'static str)>,
     /// It was ordered: to what, by whom, why.
-    order: Option<(String, String, Option<String>)>,
+    order: Option<Box<(String, String, Option<String>)>>,
 }
 
 impl OwnAnswer {
@@ -38,9 +38,8 @@ impl OwnAnswer {
         answer: &Answer,
         (target, by, cause): (String, String, Option<String>),
     ) -> OwnAnswer {
-        let order = Some((target, by, cause));
+        let order = Some(Box::new((target, by, cause)));
         let message = match (id, answer) {
-            (_, Answer::Status(_)) => None,
             (Some(id), answer) => text::answer(id, answer),
             // Without a request there is no message to answer with.
             (None, _) => None,
@@ -149,7 +148,7 @@ impl OwnAnswer {
     /// Puts it on the tape as the tap's own doing, never the server's.
     pub(super) fn record(&self, tape: &Tape, stream: u64, conn: u64) {
         let push = |dir, what| tape.push_http(dir, Some(stream), Some(conn), what);
-        let (target, by, cause) = self.order.clone().unwrap_or_else(|| {
+        let (target, by, cause) = self.order.as_deref().cloned().unwrap_or_else(|| {
             (format!("exchange {stream}"), "midwire".to_owned(), Some(self.text.trim_end().to_owned()))
         });
         push(Dir::Tap, What::Inject { what: "answer".to_owned(), target, by, cause, sent: None });

@@ -112,8 +112,8 @@ impl Answers {
         self.is_chunked = head.get("transfer-encoding").is_some();
         self.push(What::ResponseHead { status, headers: Headers(head.fields.clone()) });
         // A head that may change was held, and is written on whole.
-        let held = self.head_is_held.take();
-        let raw = if held == Some(true) { head.raw.clone() } else { raw };
+        let was_held = self.head_is_held.take();
+        let raw = if was_held == Some(true) { head.raw.clone() } else { raw };
         if head.is_interim() {
             return raw;
         }
@@ -143,7 +143,7 @@ impl Answers {
             }
             None => raw,
         };
-        if self.known.is_active && held != Some(false) { self.begin_known(head, raw) } else { raw }
+        if self.known.is_active && was_held != Some(false) { self.begin_known(head, raw) } else { raw }
     }
 
     /// The answer is complete.
@@ -253,18 +253,17 @@ impl Answers {
     fn treat_end(&mut self, raw: Bytes) -> Bytes {
         match std::mem::replace(&mut self.treatment, Treatment::Pass) {
             Treatment::Pass => raw,
-            Treatment::Replaced => Bytes::new(),
             Treatment::Events => {
                 self.finish_events();
                 Bytes::new()
             }
             Treatment::Message { head, raw: mut held, data } => {
                 held.extend_from_slice(&raw);
-                self.pass_answer(head, &held.freeze(), data.freeze());
+                self.pass_answer(head, &held.freeze(), &data.freeze());
                 Bytes::new()
             }
             Treatment::OwnChunks if self.is_chunked => Bytes::from_static(b"0\r\n\r\n"),
-            Treatment::OwnChunks => Bytes::new(),
+            Treatment::OwnChunks | Treatment::Replaced => Bytes::new(),
             Treatment::FirstEvent { raw: mut held, .. } => {
                 held.extend_from_slice(&raw);
                 held.freeze()

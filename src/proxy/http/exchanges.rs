@@ -72,6 +72,11 @@ impl Exchanges {
         self.lock().iter().cloned().collect()
     }
 
+    /// Whether one is open.
+    pub(super) fn has(&self, stream: u64) -> bool {
+        self.lock().iter().any(|e| e.stream == stream)
+    }
+
     /// Those whose answer is an event stream that has begun.
     pub(super) fn streaming(&self) -> Vec<u64> {
         self.lock().iter().filter(|e| e.is_streaming).map(|e| e.stream).collect()

@@ -57,7 +57,9 @@ struct Tap {
 struct State {
     engine: Engine,
     holds: Holds<HeldAt>,
+    /// By numbers of their own: on HTTP/2 each exchange of a connection is one.
     lines: BTreeMap<u64, Arc<Line>>,
+    lines_before: u64,
     /// Heads of the latest requests, by exchange.
     heads: VecDeque<(u64, Bytes)>,
     /// Requests of midwire's own so far.
@@ -68,7 +70,7 @@ struct State {
 /// Where something is held.
 #[derive(Debug)]
 struct HeldAt {
-    conn: u64,
+    line: Arc<Line>,
     way: Way,
     target: String,
 }
@@ -184,6 +186,7 @@ impl Hands {
             engine: Engine::new(seed),
             holds: Holds::default(),
             lines: BTreeMap::new(),
+            lines_before: 0,
             heads: VecDeque::new(),
             own_before: 0,
             policy: Policy::default(),
@@ -248,8 +251,11 @@ impl Hands {
 
     /// A connection begins. It is known until the guard is dropped.
     pub(super) fn begin(self: &Arc<Self>, line: Arc<Line>) -> LineGuard {
-        self.state().lines.insert(line.conn, line.clone());
-        LineGuard { hands: self.clone(), line }
+        let mut state = self.state();
+        state.lines_before += 1;
+        let number = state.lines_before;
+        state.lines.insert(number, line.clone());
+        LineGuard { hands: self.clone(), line, number }
     }
 
     /// A request is about to pass: its head is kept for those that midwire sends itself.
@@ -270,7 +276,7 @@ impl Hands {
             let len = message.text.len();
             let passing = Passing { place, message: Some(message), call: met.0.as_ref(), len };
             let released = state.holds.passed(&passing);
-            self.release(&state, released, &|held| Why::own(&after(held)));
+            self.release(released, &|held| Why::own(&after(held)));
         }
         met
     }
@@ -311,7 +317,7 @@ impl Hands {
     /// Something waits for a person from now on. Returns its number, and until when.
     pub(super) fn hold(
         &self,
-        (line, way): (&Line, Way),
+        (line, way): (&Arc<Line>, Way),
         spot: &Spot,
         (rule, limit): (u64, Option<Ms>),
         (says, text): (String, &Bytes),
@@ -319,7 +325,7 @@ impl Hands {
         let since = self.now();
         let due = since.plus(limit.unwrap_or(HOLD_LIMIT));
         let dir = if way == Way::Up { Dir::C2s } else { Dir::S2c };
-        let item = HeldAt { conn: line.conn, way, target: spot.target.clone() };
+        let item = HeldAt { line: line.clone(), way, target: spot.target.clone() };
         let text = String::from_utf8_lossy(text).into_owned();
         let held = Held { number: 0, rule, dir, stream: spot.stream, says, text, since, due, item };
         (self.state().holds.hold(held), due)
@@ -329,23 +335,23 @@ impl Hands {
     pub(super) fn release_due(&self) {
         let mut state = self.state();
         let due = state.holds.take_due(self.now());
-        self.release(&state, due, &|_| Why::own("its time was over"));
+        self.release(due, &|_| Why::own("its time was over"));
     }
 
     /// Lets held messages pass as they are.
-    fn release(&self, state: &State, released: Vec<Held<HeldAt>>, why: &dyn Fn(&Held<HeldAt>) -> Why) {
+    fn release(&self, released: Vec<Held<HeldAt>>, why: &dyn Fn(&Held<HeldAt>) -> Why) {
         for held in released {
             self.tell(Dir::Tap, "release", &spot_of(&held), &why(&held), None);
-            state.settle(&held, Fate::Pass(None));
+            settle(&held, Fate::Pass(None));
         }
     }
 
     /// What one direction holds will not pass any more.
-    pub(super) fn lose(&self, line: &Line, way: Option<Way>) {
+    pub(super) fn lose(&self, line: &Arc<Line>, way: Option<Way>) {
         let mut state = self.state();
         let lost = state
             .holds
-            .take_if(|held| held.item.conn == line.conn && way.is_none_or(|way| held.item.way == way));
+            .take_if(|held| Arc::ptr_eq(&held.item.line, line) && way.is_none_or(|way| held.item.way == way));
         for held in lost {
             let why = Why::own("the connection ended");
             self.tell(Dir::Tap, "lost", &spot_of(&held), &why, None);
@@ -383,12 +389,17 @@ impl Hands {
     }
 }
 
+/// Tells a connection what becomes of something that it holds.
+fn settle(held: &Held<HeldAt>, fate: Fate) {
+    held.item.line.tell(held.item.way, Errand::Fate(held.number, fate));
+}
+
 fn after(held: &Held<HeldAt>) -> String {
     format!("{} waited for another message", held.item.target)
 }
 
 fn spot_of(held: &Held<HeldAt>) -> Spot {
-    Spot { stream: held.stream, conn: Some(held.item.conn), target: held.item.target.clone() }
+    Spot { stream: held.stream, conn: Some(held.item.line.conn), target: held.item.target.clone() }
 }
 
 /// Where a message is.
@@ -417,10 +428,12 @@ impl State {
             .map(|(_, h)| h.clone())
     }
 
-    fn settle(&self, held: &Held<HeldAt>, fate: Fate) {
-        if let Some(line) = self.lines.get(&held.item.conn) {
-            line.tell(held.item.way, Errand::Fate(held.number, fate));
-        }
+    /// The connection of an exchange, or the exchange itself on HTTP/2.
+    fn line_of(&self, call: &OpenCall) -> Option<Arc<Line>> {
+        let is_it = |line: &&Arc<Line>| {
+            Some(line.conn) == call.conn && call.stream.is_some_and(|stream| line.exchanges.has(stream))
+        };
+        self.lines.values().find(is_it).cloned()
     }
 
     fn look_all(&self) {
@@ -436,13 +449,14 @@ impl State {
 pub(super) struct LineGuard {
     hands: Arc<Hands>,
     line: Arc<Line>,
+    number: u64,
 }
 
 impl Drop for LineGuard {
     fn drop(&mut self) {
         self.hands.lose(&self.line, None);
         let mut state = self.hands.state();
-        state.lines.remove(&self.line.conn);
+        state.lines.remove(&self.number);
         if self.hands.is_active() {
             for stream in self.line.exchanges.streams() {
                 state.engine.book_mut().end_stream(stream);

@@ -110,14 +110,14 @@ async fn relay(
     conn: u64,
 ) {
     let exchanges = Arc::new(Exchanges::default());
-    let line = Arc::new(Line::new(conn, exchanges.clone()));
-    let _known = shared.hands.begin(line.clone());
-    let mut requests = Requests::new(shared.clone(), line.clone(), ends);
-    let mut answers = Answers::new(shared.clone(), line.clone());
+    let told = Arc::new(Line::new(conn, exchanges.clone()));
+    let _known = shared.hands.begin(told.clone());
+    let mut requests = Requests::new(shared.clone(), told.clone(), ends);
+    let mut answers = Answers::new(shared.clone(), told.clone());
     let link = shared.dialer.connect(Speech::Http1).await;
     requests.joined(link.as_ref().ok().and_then(|(link, _)| link.local_addr()));
     let mut client = Some(client);
-    let mut pair = Pair { line: &line, requests: &mut requests, answers: &mut answers };
+    let mut pair = Pair { line: &told, requests: &mut requests, answers: &mut answers };
     let end = match link {
         Ok((Link::Plain(server), _)) => {
             let (mut from, mut to) = server.into_split();

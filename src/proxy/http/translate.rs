@@ -6,10 +6,13 @@
 //! meanwhile. A client that leaves a stream resets it at the server, and the reverse.
 //!
 //! What the relay can do beyond that is not done here: URLs inside bodies are not changed, and it
-//! is not known when a body was handed on, because HTTP/2 keeps its own queues.
+//! is not known when a body was handed on, because HTTP/2 keeps its own queues. Orders are for
+//! requests: they are held, delayed, edited, dropped and answered here, and calls are given up and
+//! cut, while what the server answers passes as it is.
 
 mod body;
 mod links;
+mod steered;
 
 use std::sync::Arc;
 
@@ -23,8 +26,9 @@ use hyper::{Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use self::body::{RequestBody, ResponseBody};
+use self::body::ResponseBody;
 use self::links::{Links, Spawner};
+use self::steered::{Met, Steered};
 use super::Shared;
 use super::answer::OwnAnswer;
 use super::dial::Speech;
@@ -42,10 +46,16 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// Body bytes of one stream that wait for the socket.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// Why a stream ends without an answer.
+/// Why a stream ends without an answer, or within it.
 #[derive(Debug, thiserror::Error)]
-#[error("the server ended the exchange: {0}")]
-struct Ended(#[from] hyper::Error);
+enum Ended {
+    /// The server did it.
+    #[error("the server ended the exchange: {0}")]
+    Server(#[from] hyper::Error),
+    /// A person did it.
+    #[error("the exchange was cut by order")]
+    Cut,
+}
 
 /// Serves one connection of a client to its end. `client` gives its first bytes again.
 pub(super) async fn run(
@@ -144,23 +154,31 @@ async fn exchange(
             return Ok(own_answer(&mut teller, &answer));
         }
     };
+    let steered = Steered::begin(&teller.place, stream, &head);
     let request = upward(&shared.policy, request, &head, link.speech());
-    let request = request.map(|body| {
-        let place = teller.place.clone();
-        RequestBody::new(body, place.shared.tape.clone(), place.conn, stream)
-    });
-    match links.send(link, request).await {
+    let request = match steered.request(request).await {
+        Met::Passes(request) => *request,
+        Met::Answered(answer) => return Ok(own_answer(&mut teller, &answer)),
+        Met::Cut(order) => return steered.cut(&mut teller, &order).await,
+    };
+    let sent = tokio::select! {
+        biased;
+        order = steered.line().until_cut() => return steered.cut(&mut teller, &order).await,
+        sent = links.send(link, request) => sent,
+    };
+    match sent {
         Ok((response, link)) => {
             let status = response.status().as_u16();
             let headers = Headers(fields_of(response.headers()));
             let is_event_stream = is_event_stream(headers.get("content-type"));
             teller.push(Dir::S2c, What::ResponseHead { status, headers });
-            Ok(response
-                .map(|body| Either::Left(ResponseBody::new(body, teller, is_event_stream, links, link))))
+            Ok(response.map(|body| {
+                Either::Left(ResponseBody::new(body, teller, is_event_stream, (links, link), steered))
+            }))
         }
         Err(error) => {
             teller.server_ended(Close::Reset);
-            Err(Ended(error))
+            Err(Ended::Server(error))
         }
     }
 }

@@ -53,10 +53,7 @@ impl Hands {
             Command::Extend { held, by } => {
                 let found = state.holds.find(*held).ok_or_else(|| not_held(Which::One(*held)))?;
                 found.due = found.due.plus(*by);
-                let (due, conn, way) = (found.due, found.item.conn, found.item.way);
-                if let Some(line) = state.lines.get(&conn) {
-                    line.tell(way, Errand::Fate(*held, Fate::Until(due)));
-                }
+                found.item.line.tell(found.item.way, Errand::Fate(*held, Fate::Until(found.due)));
                 Ok(to([format!("held {held}")]))
             }
             Command::Flow(_) => Err(Refused::NotHere("the tap on HTTP keeps no queue of its own".to_owned())),
@@ -91,7 +88,7 @@ impl Hands {
             let spot = Spot { stream: None, conn: None, target: format!("rule {rule}") };
             self.tell(Dir::Tap, "disarm", &spot, why, None);
         }
-        self.release(state, held, &|_| why.with("its rule was disarmed"));
+        self.release(held, &|_| why.with("its rule was disarmed"));
         state.look_all();
         Ok(to(gone.iter().map(|rule| format!("rule {rule}"))))
     }
@@ -136,21 +133,19 @@ impl Hands {
         let signal = cancel::signal(cancel::Side::Client, Transport::Http, era, target).ok_or_else(|| {
             Refused::NotHere(format!("`{}` must not be cancelled in {}", call.method, era.as_str()))
         })?;
-        let line = call.conn.and_then(|conn| state.lines.get(&conn).cloned());
+        let line = state.line_of(call);
         let stream = call.stream.unwrap_or_default();
         let spot = Spot::of(stream, call.conn, Some(&call.id));
         let notice = Bytes::from(text::cancelled(&call.id, cancel.reason.as_deref()));
         let error = Bytes::from(text::error(&call.id, text::OWN_CODE, "cancelled by midwire"));
-        let is_open = |line: &Line| line.exchanges.streams().contains(&stream);
         if signal == Signal::CloseStream {
-            let line = line.filter(|line| is_open(line));
             let line = line.ok_or_else(|| Refused::NotFound("its exchange is over".to_owned()))?;
             self.tell(Dir::Tap, "cancel", &spot, &why.with("the exchange at the server is closed"), None);
             self.end_for_client(&line, cancel.client_gets, &spot, (stream, error), why);
         } else {
             self.tell(Dir::C2s, "cancel", &spot, why, Some(notice.clone()));
             let (hands, gets, why) = (self.tap_hands(), cancel.client_gets, why.clone());
-            let posted = self.post(state, notice.clone(), call.stream, None)?;
+            let posted = self.post(state, &notice, call.stream, None)?;
             posted.after(move |status| {
                 if let Some(hands) = &hands {
                     if !status.is_some_and(|status| (200..300).contains(&status)) {
@@ -158,7 +153,7 @@ impl Hands {
                         let why = why.with(&format!("the server answered {answered} to the cancel"));
                         hands.tell(Dir::Tap, "cancel", &spot, &why, None);
                     }
-                    if let Some(line) = line.filter(|line| line.exchanges.streams().contains(&stream)) {
+                    if let Some(line) = line.filter(|line| line.exchanges.has(stream)) {
                         hands.end_for_client(&line, gets, &spot, (stream, error), &why);
                     }
                 }
@@ -220,7 +215,7 @@ impl Hands {
         }
         let notice = Bytes::from(text::cancelled(&call.id, None));
         self.tell(Dir::C2s, "cancel", spot, why, Some(notice.clone()));
-        if let Ok(post) = self.post(&state, notice, call.stream, None) {
+        if let Ok(post) = self.post(&state, &notice, call.stream, None) {
             post.after(|_| {});
         }
     }
@@ -258,7 +253,7 @@ impl Hands {
         }
         let calls = if on.is_empty() { Vec::new() } else { open_calls(state, on) };
         for call in calls {
-            let line = call.conn.and_then(|conn| state.lines.get(&conn));
+            let line = state.line_of(&call);
             let Some((line, stream)) = line.zip(call.stream) else { continue };
             let spot = Spot::of(stream, call.conn, Some(&call.id));
             self.tell(Dir::Tap, "disconnect", &spot, &why.with(cut_words(cut)), None);
@@ -347,7 +342,7 @@ impl Hands {
             return Err(not_held(which));
         }
         let done: Vec<String> = taken.iter().map(|held| held.item.target.clone()).collect();
-        self.release(state, taken, &|_| why.clone());
+        self.release(taken, &|_| why.clone());
         Ok(to(done))
     }
 
@@ -372,7 +367,7 @@ impl Hands {
             if !what.is_empty() {
                 self.tell(dir, what, &super::spot_of(held), why, sent);
             }
-            state.settle(held, fate.clone());
+            super::settle(held, fate.clone());
         }
         Ok(to(taken.iter().map(|held| held.item.target.clone())))
     }
@@ -398,7 +393,7 @@ impl Hands {
         }
         self.tell(Dir::C2s, what, &own, why, Some(text.clone()));
         let hands = self.tap_hands();
-        self.post(state, text, spot.stream, Some(stream))?.after(move |_| {
+        self.post(state, &text, spot.stream, Some(stream))?.after(move |_| {
             if let Some(hands) = &hands {
                 hands.end_stream(stream);
             }

@@ -365,7 +365,9 @@ mod tests {
         ];
         for (entries, is_strict, first, then) in cases {
             let mut outbox = if is_strict { Outbox::strict() } else { Outbox::default() };
-            entries.into_iter().for_each(|entry| outbox.push(entry));
+            for entry in entries {
+                outbox.push(entry);
+            }
             assert_eq!(passes(&mut outbox, 0), first);
             outbox.release(1, None);
             assert_eq!(passes(&mut outbox, 1), then, "after {first}");

@@ -57,7 +57,7 @@ impl Hands {
     pub(super) fn post(
         &self,
         state: &State,
-        text: Bytes,
+        text: &Bytes,
         like: Option<u64>,
         stream: Option<u64>,
     ) -> Result<Post, Refused> {
@@ -68,8 +68,8 @@ impl Hands {
             return Err(Refused::NotHere(what.to_owned()));
         }
         let head = state.head_of(like).unwrap_or_else(|| first_head(&shared));
-        let mut wire = BytesMut::from(&*body::own_head(&head, &text));
-        wire.extend_from_slice(&text);
+        let mut wire = BytesMut::from(&*body::own_head(&head, text));
+        wire.extend_from_slice(text);
         Ok(Post { shared, runtime: tap.runtime.clone(), wire: wire.freeze(), stream })
     }
 }

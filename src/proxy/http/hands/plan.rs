@@ -24,6 +24,20 @@ pub(in crate::proxy::http) enum OnAnswer {
     Brake(u64, Brake),
 }
 
+impl OnAnswer {
+    /// The name of its effect.
+    pub(in crate::proxy::http) fn name(&self) -> &'static str {
+        match self {
+            OnAnswer::Spoil(_) => "spoil",
+            OnAnswer::Cut(..) => "disconnect",
+            OnAnswer::Flood(..) => "flood",
+            OnAnswer::Race(_) => "race",
+            OnAnswer::Brake(_, Brake::Rate(_)) => "throttle",
+            OnAnswer::Brake(_, Brake::Gather(..)) => "buffer",
+        }
+    }
+}
+
 /// What is to be done to one message.
 #[derive(Debug, Default)]
 pub(in crate::proxy::http) struct Plan {

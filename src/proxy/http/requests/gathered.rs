@@ -177,7 +177,7 @@ impl Requests {
             let small = body::compressed(plan.text.as_ref().unwrap_or(text));
             bytes = [crate::proxy::http::heads::set_length(&head, small.len()), small].concat().into();
         }
-        let ready = self.ready(&plan.hold, plan.delay, &spot, (message, text));
+        let ready = self.ready(plan.hold, plan.delay, &spot, (message, text));
         self.outbox.push(Entry {
             shape,
             is_message: true,
@@ -191,7 +191,7 @@ impl Requests {
 
     fn ready(
         &mut self,
-        hold: &Option<(u64, Option<crate::time::Ms>)>,
+        hold: Option<(u64, Option<crate::time::Ms>)>,
         delay: Option<(u64, crate::time::Ms)>,
         spot: &Spot,
         (message, text): (Option<&Message>, &Bytes),
@@ -199,7 +199,7 @@ impl Requests {
         let hands = &self.shared.hands;
         if let Some(hold) = hold {
             let says = hands::says("c2s", message);
-            let (number, due) = hands.hold((&self.line, Way::Up), spot, *hold, (says, text));
+            let (number, due) = hands.hold((&self.line, Way::Up), spot, hold, (says, text));
             return Ready::Held(number, due);
         }
         delay.map_or(Ready::Now, |delay| Ready::At(hands::due(&mut self.delays, hands.now(), delay)))
