@@ -372,7 +372,7 @@ impl Hands {
             }
             Then::Again(text, spot, why) => {
                 let mut state = self.state();
-                if let Err(error) = self.send_beside(&mut state, "duplicate", text, &spot, &why) {
+                if let Err(error) = self.send_beside(&mut state, "duplicate", &text, &spot, &why) {
                     let why = why.with(&format!("not done: {error}"));
                     self.tell(Dir::Tap, "duplicate", &spot, &why, None);
                 }

@@ -287,7 +287,7 @@ impl Hands {
         state.own_before += 1;
         let spot = Spot::of(call.stream.unwrap_or_default(), None, Some(&call.id));
         let why = why.with(&format!("{}: {}", class.as_str(), reason.as_str()));
-        let stream = self.send_beside(state, "retry", text, &spot, &why)?;
+        let stream = self.send_beside(state, "retry", &text, &spot, &why)?;
         let sent_as = if retry.has_same_id { &call.id } else { &id };
         Ok(to([format!("id {sent_as}"), format!("stream {stream}")]))
     }
@@ -303,7 +303,7 @@ impl Hands {
         let text = text::own_message(text).map_err(|error| Refused::Invalid(error.0))?;
         if side == Side::Server {
             let spot = Spot { stream: None, conn: None, target: "server".to_owned() };
-            let stream = self.send_beside(state, "send", text, &spot, why)?;
+            let stream = self.send_beside(state, "send", &text, &spot, why)?;
             return Ok(to([format!("stream {stream}")]));
         }
         let open = state
@@ -378,13 +378,13 @@ impl Hands {
         &self,
         state: &mut State,
         what: &str,
-        text: Bytes,
+        text: &Bytes,
         spot: &Spot,
         why: &Why,
     ) -> Result<u64, Refused> {
         let stream = self.next_stream()?;
         let own = Spot { stream: Some(stream), conn: None, target: spot.target.clone() };
-        if let Some(message) = Message::read(&text) {
+        if let Some(message) = Message::read(text) {
             let book = state.engine.book_mut();
             book.note(place(Dir::C2s, stream, 0, None, None), &message);
             if let Some(id) = &message.id {
@@ -393,7 +393,7 @@ impl Hands {
         }
         self.tell(Dir::C2s, what, &own, why, Some(text.clone()));
         let hands = self.tap_hands();
-        self.post(state, &text, spot.stream, Some(stream))?.after(move |_| {
+        self.post(state, text, spot.stream, Some(stream))?.after(move |_| {
             if let Some(hands) = &hands {
                 hands.end_stream(stream);
             }
