@@ -64,8 +64,9 @@
 //! # What is deliberately absent
 //!
 //! - No clock outside `time`, so that the pure rooms replay exactly.
-//! - No JSON parsing, no message framing and no waiting for the recorder in `proxy`: a message
-//!   that cannot be read is an observation, not an error of the path.
+//! - No JSON parsing and no message framing in `proxy` until the first order of a person, and no
+//!   waiting for the recorder ever: a message that cannot be read is an observation, not an error
+//!   of the path.
 //! - No file and no socket in `model`, `rules`, `filter`, `report`, `ui`.
 //! - No verdict and no finding in a recording: better rules improve old recordings.
 //! - No field that holds both what the client thinks and what the server thinks.

@@ -8,7 +8,8 @@
 //! speaks HTTP/2, `translate` joins them stream by stream with an HTTP library.
 //!
 //! What the tap changes or refuses is decided in `policy`, in one place for both ways, and each
-//! change is an `inject` event. There is no limit of time anywhere: a healthy server may be
+//! change is an `inject` event. What a person orders is in `hands`: until the first order nothing
+//! is looked at for it. There is no limit of time anywhere: a healthy server may be
 //! silent for minutes before the first byte.
 
 mod answer;
