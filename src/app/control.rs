@@ -57,13 +57,13 @@ impl Control {
     /// When the process lacks a thread or a descriptor.
     pub fn start(
         listener: UnixListener,
-        introduction: Introduction,
+        introduction: &Introduction,
         tap: Arc<dyn TakesOrders>,
     ) -> anyhow::Result<Control> {
         let what = "cannot take orders";
         listener.set_nonblocking(true).context(what)?;
         let (stop, stopped) = UnixStream::pair().context(what)?;
-        let mut desk = Desk { greeting: greeting(&introduction, tap.transport()), tap, givers: Vec::new() };
+        let mut desk = Desk { greeting: greeting(introduction, tap.transport()), tap, givers: Vec::new() };
         let run = move || desk.run(&listener, &stopped);
         let thread = thread::Builder::new().name("control".to_owned()).spawn(run).context(what)?;
         Ok(Control { stop: Some(stop), thread: Some(thread) })

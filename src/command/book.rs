@@ -69,37 +69,33 @@ impl Book {
         {
             self.highest = self.highest.max(number);
         }
-        match (message.kind, &message.id, &message.method) {
-            (Kind::Request, Some(id), Some(method)) => {
-                let era = message.era.or(place.era).or(self.era);
-                self.open.push(OpenCall {
-                    sender: place.dir,
-                    id: id.clone(),
-                    method: method.clone(),
-                    target: message.target.clone(),
-                    token: message.token.clone(),
-                    era,
-                    transport: place.transport,
-                    stream: place.stream,
-                    conn: place.conn,
-                    text: (message.text.len() <= TEXT_LIMIT_BYTES).then(|| message.text.clone()),
-                    progress: 0,
-                    is_cancelled: false,
-                    is_ours: false,
-                });
-                self.open.last()
-            }
-            _ => {
-                let at = self.place_of(place, message)?;
-                let call = self.open.get_mut(at)?;
-                if message.cancels.is_some() {
-                    call.is_cancelled = true;
-                } else if message.token.is_some() {
-                    call.progress += 1;
-                }
-                self.open.get(at)
-            }
+        if let (Kind::Request, Some(id), Some(method)) = (message.kind, &message.id, &message.method) {
+            let era = message.era.or(place.era).or(self.era);
+            self.open.push(OpenCall {
+                sender: place.dir,
+                id: id.clone(),
+                method: method.clone(),
+                target: message.target.clone(),
+                token: message.token.clone(),
+                era,
+                transport: place.transport,
+                stream: place.stream,
+                conn: place.conn,
+                text: (message.text.len() <= TEXT_LIMIT_BYTES).then(|| message.text.clone()),
+                progress: 0,
+                is_cancelled: false,
+                is_ours: false,
+            });
+            return self.open.last();
         }
+        let at = self.place_of(place, message)?;
+        let call = self.open.get_mut(at)?;
+        if message.cancels.is_some() {
+            call.is_cancelled = true;
+        } else if message.token.is_some() {
+            call.progress += 1;
+        }
+        self.open.get(at)
     }
 
     /// The open call that an answer, progress or a cancel belongs to; `None` for a request.

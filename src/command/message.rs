@@ -63,7 +63,7 @@ impl Message {
             return None;
         }
         let shape = Shape::of(root.members().map(|(name, value)| (name, value.raw())), 0);
-        let string = |path: &[&str]| root.at(path).and_then(|value| value.text()).map(Cow::into_owned);
+        let string = |path: &[&str]| root.at(path).and_then(json::Value::text).map(Cow::into_owned);
         let id = |path: &[&str]| root.at(path).and_then(|value| Id::from_raw(value.raw()));
         let method = string(&["method"]);
         let target = method.as_deref().map(methods::target_paths).unwrap_or_default();

@@ -182,7 +182,7 @@ impl Reading<'_> {
                             |name| recipe.faults.iter().any(|other| other.name.as_ref() == Some(name));
                         if let Some(name) = rule.name.as_ref().filter(|name| is_taken(name)) {
                             let why = format!("`name`: another fault is called \"{name}\"");
-                            return Err(self.refuse(self.at_member(table, "name"), why));
+                            return Err(self.refuse(at_member(table, "name"), why));
                         }
                         recipe.faults.push(rule);
                     }
@@ -198,20 +198,8 @@ impl Reading<'_> {
                 }
             }
         }
-        self.names_are_known(&recipe)?;
+        names_are_known(&recipe)?;
         Ok(recipe)
-    }
-
-    fn names_are_known(&self, recipe: &Recipe) -> Result<(), RecipeError> {
-        let names: Vec<&str> = recipe.faults.iter().filter_map(|rule| rule.name.as_deref()).collect();
-        for expectation in &recipe.expectations {
-            if let Some(fault) = expectation.fault.as_deref().filter(|fault| !names.contains(fault)) {
-                let there = if names.is_empty() { "none has a name".to_owned() } else { names.join(", ") };
-                let why = format!("no fault is called \"{fault}\"; there are: {there}");
-                return Err(RecipeError { place: expectation.place, why });
-            }
-        }
-        Ok(())
     }
 
     fn tables<'t, 'd>(
@@ -226,12 +214,6 @@ impl Reading<'_> {
             }
             _ => Err(self.refuse(value.span().start, why)),
         }
-    }
-
-    fn at_member(&self, table: &Spanned<DeValue<'_>>, name: &str) -> usize {
-        let DeValue::Table(members) = table.get_ref() else { return table.span().start };
-        let member = members.iter().find(|(key, _)| key.get_ref() == name);
-        member.map_or(table.span().start, |(_, value)| value.span().start)
     }
 
     /// The order that a table holds; `word` is the member with its verb.
@@ -272,7 +254,7 @@ impl Reading<'_> {
             .is_some_and(|name| name.contains(['"', '\\']) || name.contains(char::is_control))
         {
             let why = "`name`: no quotes, backslashes or control characters";
-            return Err(self.refuse(self.at_member(table, "name"), why));
+            return Err(self.refuse(at_member(table, "name"), why));
         }
         Ok(rule)
     }
@@ -317,9 +299,28 @@ impl Reading<'_> {
         if needs_fault && known.get("fault").is_none() {
             return Err(wrong(known.lacks("`fault`: the name of the fault that it follows from")));
         }
-        let place = self.place(self.at_member(table, "fault"));
+        let place = self.place(at_member(table, "fault"));
         Ok(Expectation { fault: known.text("fault"), that, place })
     }
+}
+
+fn names_are_known(recipe: &Recipe) -> Result<(), RecipeError> {
+    let names: Vec<&str> = recipe.faults.iter().filter_map(|rule| rule.name.as_deref()).collect();
+    for expectation in &recipe.expectations {
+        if let Some(fault) = expectation.fault.as_deref().filter(|fault| !names.contains(fault)) {
+            let there = if names.is_empty() { "none has a name".to_owned() } else { names.join(", ") };
+            let why = format!("no fault is called \"{fault}\"; there are: {there}");
+            return Err(RecipeError { place: expectation.place, why });
+        }
+    }
+    Ok(())
+}
+
+/// Where a member of a table stands; the table itself where it has none.
+fn at_member(table: &Spanned<DeValue<'_>>, name: &str) -> usize {
+    let DeValue::Table(members) = table.get_ref() else { return table.span().start };
+    let member = members.iter().find(|(key, _)| key.get_ref() == name);
+    member.map_or(table.span().start, |(_, value)| value.span().start)
 }
 
 fn given(value: &DeValue<'_>) -> Option<Given> {

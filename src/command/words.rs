@@ -126,20 +126,18 @@ fn alone(verb: &'static Verb, members: &[Said], text: String, at: usize) -> Resu
         return Ok(Said { name: flag.name.to_owned(), value: Given::Flag(true), at });
     }
     let is_said = |name: &str| members.iter().any(|said| said.name == name);
-    match verb.bare.iter().find(|name| !is_said(name)) {
-        Some(name) => Ok(Said { name: (*name).to_owned(), value: Given::Text(text), at }),
-        None => {
-            let names: Vec<String> = verb
-                .members()
-                .map(|member| match member.kind {
-                    Kind::Flag => member.name.to_owned(),
-                    _ => format!("{}=", member.name),
-                })
-                .collect();
-            let takes = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            Err(Wrong { at: Some(at), why: format!("`{text}` has no name; `{}` takes {takes}", verb.name) })
-        }
+    if let Some(name) = verb.bare.iter().find(|name| !is_said(name)) {
+        return Ok(Said { name: (*name).to_owned(), value: Given::Text(text), at });
     }
+    let names: Vec<String> = verb
+        .members()
+        .map(|member| match member.kind {
+            Kind::Flag => member.name.to_owned(),
+            _ => format!("{}=", member.name),
+        })
+        .collect();
+    let takes = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+    Err(Wrong { at: Some(at), why: format!("`{text}` has no name; `{}` takes {takes}", verb.name) })
 }
 
 /// A line while it is read.

@@ -45,6 +45,9 @@ pub(super) struct Watch {
     wishes: Vec<Option<u64>>,
 }
 
+/// Judges one call that a fault met: the events that show it.
+type OfCall<'a> = dyn Fn(&Hit, CallIdx) -> Result<Vec<u64>, Not> + 'a;
+
 /// It does not hold: why, and the events that show it.
 struct Not {
     why: String,
@@ -117,7 +120,7 @@ impl Watch {
             let judged: Result<Vec<_>, _> = hits().map(judge).collect();
             judged.map(|evidence| evidence.concat())
         };
-        let each_call = |judge: &dyn Fn(&Hit, CallIdx) -> Result<Vec<u64>, Not>| {
+        let each_call = |judge: &OfCall<'_>| {
             each(&|hit| {
                 if hit.calls.is_empty() {
                     return Err(hit.not("it met no call"));
@@ -137,7 +140,7 @@ impl Watch {
             }
             That::RetriesWithNewId { within } => {
                 let retries = self.retries(hits(), model);
-                each_call(&|hit, idx| self.retried(hit, idx, &retries, *within, model))
+                each_call(&|hit, idx| retried(hit, idx, &retries, *within, model))
             }
             That::NoRetry => {
                 let retries = self.retries(hits(), model);
@@ -152,7 +155,7 @@ impl Watch {
             That::ClientCancels { within } => each_call(&|hit, idx| cancelled(hit, idx, *within, model)),
             That::Answered { within } => {
                 let retries = self.retries(self.hits.iter(), model);
-                each_call(&|hit, idx| self.answered(hit, idx, &retries, *within, model))
+                each_call(&|hit, idx| answered(hit, idx, &retries, *within, model))
             }
             That::Verdict(verdict) => each_call(&|hit, idx| {
                 let ended = model.race(idx).map(|race| race.verdict.as_str());
@@ -218,53 +221,6 @@ impl Watch {
             _ => false,
         };
         is_same && a.sender == b.sender && a.method == b.method && a.target == b.target
-    }
-
-    fn retried(
-        &self,
-        hit: &Hit,
-        idx: CallIdx,
-        retries: &BTreeMap<(u64, CallIdx), CallIdx>,
-        within: Option<Ms>,
-        model: &Model,
-    ) -> Result<Vec<u64>, Not> {
-        let retry = retries.get(&(hit.n, idx)).and_then(|retry| Some((*retry, model.call(*retry)?)));
-        let Some((retry, call)) = retry else {
-            return Err(hit.not_of(model, idx, "the call was not made again"));
-        };
-        let has_been = |(other, before): (CallIdx, &Call)| {
-            other < retry
-                && before.sender == call.sender
-                && before.scope == call.scope
-                && before.id == call.id
-        };
-        if numbered(model).any(has_been) {
-            return Err(hit.not_of(model, retry, "the call was made again with an id that was used before"));
-        }
-        hit.in_time(call.started, within, "the call was made again")?;
-        Ok(vec![hit.n, number(model, retry)])
-    }
-
-    fn answered(
-        &self,
-        hit: &Hit,
-        idx: CallIdx,
-        retries: &BTreeMap<(u64, CallIdx), CallIdx>,
-        within: Option<Ms>,
-        model: &Model,
-    ) -> Result<Vec<u64>, Not> {
-        let mut next = Some(idx);
-        while let Some(one) = next {
-            let Some(call) = model.call(one) else { break };
-            if call.state.is_answered() {
-                let ended = call.ended.unwrap_or(call.started);
-                hit.in_time(ended, within, "the answer came")?;
-                return Ok(vec![hit.n, number(model, one)]);
-            }
-            // A retry may be met by the fault itself, and be made again then.
-            next = retries.iter().find(|((_, of), _)| *of == one).map(|(_, retry)| *retry);
-        }
-        Err(hit.not_of(model, idx, "the call got no answer"))
     }
 
     fn closed(&self, hit: &Hit, within: Option<Ms>, model: &Model) -> Result<Vec<u64>, Not> {
@@ -354,6 +310,48 @@ fn numbered(model: &Model) -> impl Iterator<Item = (CallIdx, &Call)> {
 /// Number of the event that holds the request of a call.
 fn number(model: &Model, idx: CallIdx) -> u64 {
     model.call(idx).and_then(|call| model.row(call.row)).map_or(0, |row| row.n)
+}
+
+fn retried(
+    hit: &Hit,
+    idx: CallIdx,
+    retries: &BTreeMap<(u64, CallIdx), CallIdx>,
+    within: Option<Ms>,
+    model: &Model,
+) -> Result<Vec<u64>, Not> {
+    let retry = retries.get(&(hit.n, idx)).and_then(|retry| Some((*retry, model.call(*retry)?)));
+    let Some((retry, call)) = retry else {
+        return Err(hit.not_of(model, idx, "the call was not made again"));
+    };
+    let has_been = |(other, before): (CallIdx, &Call)| {
+        other < retry && before.sender == call.sender && before.scope == call.scope && before.id == call.id
+    };
+    if numbered(model).any(has_been) {
+        return Err(hit.not_of(model, retry, "the call was made again with an id that was used before"));
+    }
+    hit.in_time(call.started, within, "the call was made again")?;
+    Ok(vec![hit.n, number(model, retry)])
+}
+
+fn answered(
+    hit: &Hit,
+    idx: CallIdx,
+    retries: &BTreeMap<(u64, CallIdx), CallIdx>,
+    within: Option<Ms>,
+    model: &Model,
+) -> Result<Vec<u64>, Not> {
+    let mut next = Some(idx);
+    while let Some(one) = next {
+        let Some(call) = model.call(one) else { break };
+        if call.state.is_answered() {
+            let ended = call.ended.unwrap_or(call.started);
+            hit.in_time(ended, within, "the answer came")?;
+            return Ok(vec![hit.n, number(model, one)]);
+        }
+        // A retry may be met by the fault itself, and be made again then.
+        next = retries.iter().find(|((_, of), _)| *of == one).map(|(_, retry)| *retry);
+    }
+    Err(hit.not_of(model, idx, "the call got no answer"))
 }
 
 fn cancelled(hit: &Hit, idx: CallIdx, within: Option<Ms>, model: &Model) -> Result<Vec<u64>, Not> {

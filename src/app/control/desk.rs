@@ -32,7 +32,7 @@ impl Desk {
         let listener = socket.take_listener().context("the socket for orders is taken")?;
         let introduction =
             Introduction { session: session.name().to_owned(), label: session.label().map(str::to_owned) };
-        let control = Control::start(listener, introduction, tap)?;
+        let control = Control::start(listener, &introduction, tap)?;
         session.takes_orders_at(socket.path().to_owned());
         Ok(Some(Desk { _control: control, socket }))
     }

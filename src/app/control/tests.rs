@@ -33,7 +33,7 @@ fn start(folder: &tempfile::TempDir) -> (Arc<Notes>, OwnerSocket, Control) {
     let mut socket = OwnerSocket::bind(&folder.path().join("s")).unwrap();
     let notes = Arc::new(Notes::default());
     let introduction = Introduction { session: "abc".to_owned(), label: None };
-    let control = Control::start(socket.take_listener().unwrap(), introduction, notes.clone()).unwrap();
+    let control = Control::start(socket.take_listener().unwrap(), &introduction, notes.clone()).unwrap();
     (notes, socket, control)
 }
 

@@ -171,7 +171,7 @@ fn people_write_orders_in_several_ways() {
         ("disconnect on='id:7' side=server reset", "disconnect on=id:7 side=server reset"),
         (r#"retry on='id:7' arguments={"x":1} sure"#, r#"retry on=id:7 arguments={"x":1} sure"#),
         (r#"edit 3 text='{"a": 1}'"#, r#"edit 3 text='{"a": 1}'"#),
-        (r##"edit set=/a=1 set='#/b%3Dc="d e"'"##, r##"edit set=/a=1 set='#/b%3Dc="d e"'"##),
+        (r#"edit set=/a=1 set='#/b%3Dc="d e"'"#, r#"edit set=/a=1 set='#/b%3Dc="d e"'"#),
         ("edit set=/a=", "edit set=/a="),
         ("drop 3", "drop 3"),
         ("drop all", "drop all"),

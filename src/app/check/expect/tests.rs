@@ -60,13 +60,16 @@ fn told(script: &mut Script, ms: u64, id: u32) {
     script.push(ms, S2c, None, What::Telemetry(text));
 }
 
+/// An expectation, the attempts after the fault, and the events that show it, or why it does not hold.
+type Case = (&'static str, &'static [(u64, u32, u32)], Result<&'static [u64], &'static str>);
+
 #[test]
 fn an_expectation_holds_only_when_the_recording_shows_it() {
     let retries = "that = 'retries-with-new-id'\nfault = 'f'";
     let soon = "that = 'retries-with-new-id'\nfault = 'f'\nwithin = '50ms'";
     let none = "that = 'no-retry'\nfault = 'f'";
     let answered = "that = 'answered'\nfault = 'f'";
-    let cases: [(&str, &[(u64, u32, u32)], Result<&[u64], &str>); 14] = [
+    let cases: [Case; 14] = [
         (retries, &[(40, 2, 5)], Ok(&[2, 3])),
         (retries, &[], Err("the call was not made again (id 1)")),
         (retries, &[(40, 1, 5)], Err("with an id that was used before (id 1)")),
@@ -86,7 +89,7 @@ fn an_expectation_holds_only_when_the_recording_shows_it() {
         let said = judged(&dropped(attempts), expectation);
         match expected {
             Ok(evidence) => {
-                assert_eq!((said.is_held, said.evidence.as_slice()), (true, evidence), "{said:?}")
+                assert_eq!((said.is_held, said.evidence.as_slice()), (true, evidence), "{said:?}");
             }
             Err(why) => assert!(!said.is_held && said.why.as_ref().unwrap().contains(why), "{said:?}"),
         }
