@@ -105,7 +105,7 @@ faults! {
     MemoryLedger "memory_ledger" Server both ["REL-03"] "Keeps keys in memory only, so that a restart or another replica does not know them.";
     AliasResults "alias_results" Server both ["REL-04"] "Hands out the stored result itself, so that whoever changes it changes every replay.";
     NoFingerprint "no_fingerprint" Server both ["REL-05"] "Takes a known key for any arguments.";
-    ReplicaMemory "replica_memory" Server both [] "Remembers the last draft of each client, so that draft_append needs no handle; another replica does not know of it.";
+    ReplicaMemory "replica_memory" Server both [] "Remembers the last draft of each client, which is then added to without its handle; another replica does not know of it.";
     CrashAfterEffect "crash_after_effect" Server stdio ["STD-08"] "Ends between the effect and the note of its key.";
     DropResponseAfterCommit "drop_response_after_commit" Server http ["SSE-06"] "Loses the answer of a call whose effect is done.";
     // Streams over HTTP.

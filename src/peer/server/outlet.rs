@@ -115,9 +115,9 @@ impl Outlet {
     /// else waits for a place, but for an answer that has to be refused.
     pub(super) async fn send(&self, outgoing: Outgoing) -> Result<(), Closed> {
         let shared = &*self.0;
-        let must_wait = !matches!(outgoing.sort, Kind::Progress(_) | Kind::Log)
-            && !(shared.is_strict && outgoing.status.is_some());
-        if must_wait {
+        let is_droppable = matches!(outgoing.sort, Kind::Progress(_) | Kind::Log);
+        let is_at_once = is_droppable || (shared.is_strict && outgoing.status.is_some());
+        if !is_at_once {
             let mut outgoing = Some(outgoing);
             return shared
                 .wait(|state| {

@@ -188,15 +188,14 @@ async fn write_out<W: AsyncWrite + Unpin>(
             }
         }
         let waiting = if outgoing.is_strict() { None } else { outgoing.try_recv() };
-        next = match waiting {
-            Some(message) => Some(message),
-            None => {
-                if writer.flush().await.is_err() {
-                    is_broken.cancel();
-                    return;
-                }
-                outgoing.recv().await
+        next = if waiting.is_some() {
+            waiting
+        } else {
+            if writer.flush().await.is_err() {
+                is_broken.cancel();
+                return;
             }
+            outgoing.recv().await
         };
     }
 }

@@ -170,6 +170,8 @@ impl Session {
                 Err(refusal) => answers.push(refusal.to_bytes()),
             }
         }
+        // Only the handlers say something from here on.
+        drop(sink);
         (answers, handlers)
     }
 

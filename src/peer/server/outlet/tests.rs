@@ -9,7 +9,7 @@ fn message(name: &str) -> Outgoing {
         Some('=') => (Sort::Final, None),
         Some('F') => (Sort::Final, Some(200)),
         Some('L') => (Sort::Log, None),
-        _ => (Sort::Progress(Id::Str(name[..1].into())), None),
+        _ => (Sort::Progress(Id::Str(name.chars().take(1).collect::<String>().into())), None),
     };
     Outgoing { live: None, body: Bytes::from(name.to_owned()), status, sort }
 }
