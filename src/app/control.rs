@@ -1,6 +1,7 @@
 //! Orders to a running tap over its local socket (`docs/control.md`): one JSON object a line, and
 //! one line in answer. On connecting, the tap says what it is.
 
+mod before;
 pub mod client;
 pub mod desk;
 pub mod find;

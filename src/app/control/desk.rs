@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 
+use super::before::Informed;
 use super::{Control, Introduction};
 use crate::app::session::Session;
 use crate::app::sockets::{OwnerSocket, SocketAt};
@@ -32,6 +33,7 @@ impl Desk {
         let listener = socket.take_listener().context("the socket for orders is taken")?;
         let introduction =
             Introduction { session: session.name().to_owned(), label: session.label().map(str::to_owned) };
+        let tap = Arc::new(Informed { tap, recording: session.recording() });
         let control = Control::start(listener, &introduction, tap)?;
         session.takes_orders_at(socket.path().to_owned());
         Ok(Some(Desk { _control: control, socket }))
