@@ -50,11 +50,14 @@ fn injected(recording: &Path) -> Vec<(String, String, String)> {
         .collect()
 }
 
+/// A plan, the call that it meets, what the client says where it fails, and what is done to it.
+type Played<'a> = (&'a str, &'a [&'a str], Option<&'a str>, &'a [&'a str]);
+
 #[test]
 fn the_plans_hold_for_the_reference_peers() {
     let state = tempfile::tempdir().unwrap();
     let charge = ["charge_account", "--arg", "account=a", "--arg", "cents=5", "--arg", "idempotency_key=k1"];
-    let cases: [(&str, &[&str], Option<&str>, &[&str]); 3] = [
+    let cases: [Played<'_>; 3] = [
         ("impatient-client.toml", &["slow"], Some("cancelled by midwire"), &["cancel", "answer"]),
         ("bad-proxy.toml", &["echo", "--arg", "text=hi"], None, &["slice", "delay"]),
         ("dying-server.toml", &charge, Some("lost"), &["disconnect"]),

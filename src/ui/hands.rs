@@ -14,7 +14,7 @@ use super::paint::{self, Scroll};
 use super::prompt::{Kind, Prompt};
 use super::state::{State, View};
 use super::units;
-use crate::command::verbs::{VERBS, Verb};
+use crate::command::verbs::{VERBS, Verb, Waits};
 use crate::command::{ArmedRule, HeldMessage, Status};
 use crate::config::keys::Action;
 use crate::config::theme::Role;
@@ -36,8 +36,8 @@ pub(super) const HINTS: [(Action, &str); 8] = [
 /// What [`Action::MoreTime`] adds.
 const MORE: &str = "30s";
 
-/// Lines of the palette at most.
-const PALETTE_LINES: usize = 12;
+/// Lines above the palette: the top, and a few of the list.
+const LINES_ABOVE: u16 = 8;
 
 const WHAT: usize = 10;
 const SINCE: usize = 18;
@@ -186,8 +186,9 @@ pub(super) fn answer(state: &State) -> Option<[String; 2]> {
 /// takes.
 pub(super) fn palette(state: &State, ink: &Ink<'_>, frame: &mut Frame<'_>) {
     let Some(prompt) = state.prompt.as_ref().filter(|prompt| prompt.kind() == Kind::Order) else { return };
-    let lines = palette_lines(prompt.text());
     let hints = state.areas().hints;
+    let room = usize::from(hints.y.saturating_sub(LINES_ABOVE));
+    let lines = palette_lines(prompt.text(), room);
     let height = u16::try_from(lines.len()).unwrap_or(0).min(hints.y.saturating_sub(2));
     let area = Rect { y: hints.y.saturating_sub(height), height, ..hints };
     for (y, (name, means)) in lines.iter().take(usize::from(height)).enumerate() {
@@ -202,14 +203,16 @@ pub(super) fn palette(state: &State, ink: &Ink<'_>, frame: &mut Frame<'_>) {
     }
 }
 
-/// Name and meaning.
-fn palette_lines(text: &str) -> Vec<(String, String)> {
+/// Name and meaning, as many as there is room for.
+fn palette_lines(text: &str, room: usize) -> Vec<(String, String)> {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_at_verb = !text.trim_start().contains(char::is_whitespace);
     let lines: Vec<(String, String)> = match Verb::find(first).filter(|_| !is_at_verb) {
         None => {
-            let fits = VERBS.iter().filter(|verb| verb.name.starts_with(first));
-            fits.map(|verb| (verb.name.to_owned(), verb.does.to_owned())).collect()
+            let mut fits: Vec<&Verb> = VERBS.iter().filter(|verb| verb.name.starts_with(first)).collect();
+            // What is done to a call at once comes first, for its moment passes.
+            fits.sort_by_key(|verb| verb.waits != Waits::IfNext);
+            fits.into_iter().map(|verb| (verb.name.to_owned(), verb.does.to_owned())).collect()
         }
         Some(verb) => {
             let what = |member: &crate::command::verbs::Member| {
@@ -218,12 +221,12 @@ fn palette_lines(text: &str) -> Vec<(String, String)> {
             verb.members().map(|member| (member.name.to_owned(), what(member))).collect()
         }
     };
-    let left = lines.len().saturating_sub(PALETTE_LINES);
-    let mut shown: Vec<(String, String)> = lines.into_iter().take(PALETTE_LINES).collect();
-    if left > 0 {
-        shown.push((String::new(), format!("and {left} more; type to see fewer")));
+    if lines.len() <= room {
+        return lines;
     }
-    shown
+    let left = lines.len() - room.saturating_sub(1);
+    let shown = lines.into_iter().take(room.saturating_sub(1));
+    shown.chain([(String::new(), format!("and {left} more; type to see fewer"))]).collect()
 }
 
 /// For the top line: what is held, and what is armed.

@@ -19,6 +19,9 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 /// Body bytes that the tape may hold: more than any test moves.
 const TAPE_BYTES: usize = 1 << 30;
 
+/// What was put on a tape, and what was handed on when.
+type Recorded = (Vec<Taped>, Vec<(Ticket, Mono)>);
+
 /// A running tap and all that it put on its tape.
 pub(crate) struct Tap {
     pub(crate) address: SocketAddr,
@@ -26,7 +29,7 @@ pub(crate) struct Tap {
     closer: Closer,
     stop: CancellationToken,
     server: Option<JoinHandle<()>>,
-    recorder: Option<JoinHandle<(Vec<Taped>, Vec<(Ticket, Mono)>)>>,
+    recorder: Option<JoinHandle<Recorded>>,
 }
 
 pub(crate) fn options(upstream: &str) -> HttpOptions {

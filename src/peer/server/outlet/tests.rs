@@ -1,3 +1,5 @@
+//! What is given up, and what never is, as a reader falls behind.
+
 use bytes::Bytes;
 use futures_util::poll;
 
