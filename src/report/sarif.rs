@@ -94,7 +94,7 @@ fn rules(budget: Budget) -> Vec<Rule> {
     });
     let expectation =
         rule(EXPECTATION, RULE_TEXT, "Look at the events that show it.", Severity::Error, json!({}));
-    of_catalogue.chain(budgets).chain([expectation]).collect()
+    of_catalogue.chain([expectation]).chain(budgets).collect()
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -103,11 +103,13 @@ pub(super) async fn stays_bounded(stage: &Stage, on: Transport) -> anyhow::Resul
     };
     let arguments = raw(&json!({ "n": FLOOD, "size": bytes }));
     {
-        let flood = rig.client.call("flood", &arguments, &options, |_| {});
+        let begun = tokio::sync::Notify::new();
+        let flood = rig.client.call("flood", &arguments, &options, |_| begun.notify_one());
         tokio::pin!(flood);
-        // It is sent, and then nobody reads for a while.
-        if futures_util::poll!(&mut flood).is_pending() {
-            tokio::time::sleep(REST.into()).await;
+        // It has begun, and then nobody reads for a while.
+        tokio::select! {
+            ended = &mut flood => anyhow::bail!("the flood ended at once: {ended:?}"),
+            () = begun.notified() => tokio::time::sleep(REST.into()).await,
         }
         flood.await?;
     }
