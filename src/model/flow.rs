@@ -68,7 +68,8 @@ pub struct Flow {
 /// What only some flows have.
 #[derive(Debug, Clone, Default)]
 struct Rare {
-    gauge: Option<Gauge>,
+    /// The tap's and the server's, the one that was read last first.
+    gauges: [Option<Gauge>; 2],
     burst: Option<Burst>,
     comments: Option<(Mono, Mono)>,
     bytes_after_left: u64,
@@ -181,10 +182,17 @@ impl Flow {
         self.ended().map_or(now, |(_, at)| at).ns_since(self.last_at)
     }
 
-    /// Its queue, where anything was told of it.
+    /// Its queue that was read last, where anything was told of one.
     #[must_use]
     pub fn gauge(&self) -> Option<&Gauge> {
-        self.rare.as_deref()?.gauge.as_ref()
+        let [last, _] = &self.rare.as_deref()?.gauges;
+        last.as_ref()
+    }
+
+    /// The queue of one side, where anything was told of it.
+    #[must_use]
+    pub fn gauge_of(&self, whose: Whose) -> Option<&Gauge> {
+        self.rare.as_deref()?.gauges.iter().flatten().find(|gauge| gauge.whose == whose)
     }
 
     /// The burst that held the most progress, then the most messages.
@@ -239,7 +247,11 @@ impl Flow {
 
     fn note_queue(&mut self, whose: Whose, reading: Queue, row: RowIdx, at: Mono) {
         let size = |queue: &Queue| (queue.events, queue.bytes);
-        let gauge = self.rare().gauge.get_or_insert(Gauge {
+        let [last, other] = &mut self.rare().gauges;
+        if last.as_ref().is_some_and(|gauge| gauge.whose != whose) {
+            std::mem::swap(last, other);
+        }
+        let gauge = last.get_or_insert(Gauge {
             whose,
             last: reading,
             row,
@@ -258,7 +270,7 @@ impl Flow {
         gauge.rising = if is_higher { gauge.rising + 1 } else { 0 };
         gauge.high_events = gauge.high_events.max(reading.events);
         gauge.high_bytes = gauge.high_bytes.max(reading.bytes);
-        (gauge.whose, gauge.last, gauge.row) = (whose, reading, row);
+        (gauge.last, gauge.row) = (reading, row);
     }
 
     fn end(&mut self, by: Dir, at: Mono) {

@@ -34,6 +34,9 @@ const BUFFER: &str = "8";
 const FLOOD: u64 = 800;
 const REST: Ms = Ms(800);
 
+/// How long a slow machine may take until pipes and sockets are full.
+const FILLS: Ms = Ms(30_000);
+
 /// 5: progress keeps a call alive beyond its idle limit, and does not move its maximum.
 pub(super) async fn moves_idle_only(stage: &Stage, on: Transport) -> anyhow::Result<Shown> {
     let rig = stage.rig(5, on, &[]).await?;
@@ -106,10 +109,13 @@ pub(super) async fn stays_bounded(stage: &Stage, on: Transport) -> anyhow::Resul
         let begun = tokio::sync::Notify::new();
         let flood = rig.client.call("flood", &arguments, &options, |_| begun.notify_one());
         tokio::pin!(flood);
-        // It has begun, and then nobody reads for a while.
+        // It has begun, and then nobody reads until something waits, and a while longer.
         tokio::select! {
             ended = &mut flood => anyhow::bail!("the flood ended at once: {ended:?}"),
-            () = begun.notified() => tokio::time::sleep(REST.into()).await,
+            () = begun.notified() => {
+                rig.until_told("queue_depth", FILLS).await;
+                tokio::time::sleep(REST.into()).await;
+            }
         }
         flood.await?;
     }
@@ -138,7 +144,8 @@ fn bounded(trace: &Trace) -> Shown {
 
 /// The queue of the server, as it told.
 fn queue(trace: &Trace, idx: CallIdx) -> Result<Gauge, String> {
-    let of_call = trace.model.flows().iter().filter(|flow| flow.call == Some(idx) || flow.stream.is_none());
-    let gauge = of_call.filter_map(|flow| flow.gauge()).find(|gauge| gauge.whose == Whose::Server);
+    let mut of_call =
+        trace.model.flows().iter().filter(|flow| flow.call == Some(idx) || flow.stream.is_none());
+    let gauge = of_call.find_map(|flow| flow.gauge_of(Whose::Server));
     gauge.copied().ok_or_else(|| "the server told nothing about its queue".to_owned())
 }

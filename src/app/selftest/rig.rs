@@ -2,6 +2,8 @@
 //! program, in a folder of their own.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -28,6 +30,9 @@ use crate::trace::library::STATE_VARIABLE;
 /// How long a process may take to say that it listens, or to end. ours: for a machine that has
 /// other things to do.
 const PATIENCE: Ms = Ms(10_000);
+
+/// Time between two looks at a recording.
+const LOOK: Ms = Ms(50);
 
 /// What all rigs of a self-test share.
 #[derive(Debug)]
@@ -268,6 +273,27 @@ impl Rig {
         Ok(())
     }
 
+    /// Waits until the recording holds this word, or so long.
+    pub(super) async fn until_told(&self, word: &str, limit: Ms) {
+        let path = self.place.recording();
+        let word = word.to_owned();
+        let look = async move {
+            let (mut from, mut tail) = (0, Vec::new());
+            loop {
+                let (path, begun, needle) = (path.clone(), std::mem::take(&mut tail), word.clone());
+                let looked =
+                    tokio::task::spawn_blocking(move || grown(&path, from, begun, needle.as_bytes()));
+                match looked.await {
+                    Ok(Some((read, rest))) => (from, tail) = (from + read, rest),
+                    _ => return,
+                }
+                tokio::time::sleep(LOOK.into()).await;
+            }
+        };
+        // What has not come by then is missing in the recording, which is judged.
+        let _ = tokio::time::timeout(limit.into(), look).await;
+    }
+
     /// Ends all three in order, and reads what was recorded.
     ///
     /// # Errors
@@ -309,4 +335,17 @@ async fn end(child: &mut Child) -> anyhow::Result<()> {
         bail!("a process did not end in time");
     }
     Ok(())
+}
+
+/// What a file has grown by since `from`: how much, and its end, in which a word may begin. `None`: the
+/// word is there, or the file cannot be read.
+fn grown(path: &Path, from: u64, mut tail: Vec<u8>, word: &[u8]) -> Option<(u64, Vec<u8>)> {
+    let mut file = File::open(path).ok()?;
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let read = file.read_to_end(&mut tail).ok()?;
+    if memchr::memmem::find(&tail, word).is_some() {
+        return None;
+    }
+    let rest = tail.split_off(tail.len().saturating_sub(word.len()));
+    Some((read as u64, rest))
 }

@@ -106,6 +106,13 @@ fn a_gauge_says_whose_queue_and_how_high_it_stood() {
     let model = script.fold();
     let gauge = model.flows()[0].gauge().unwrap();
     assert_eq!((gauge.whose, gauge.last.events, gauge.last.capacity), (Whose::Server, 7, Some(5)));
+    // Both go on side by side, each with marks of its own.
+    script.push(70, Dir::S2c, Some(1), What::Queue(reading(3, 1)));
+    let model = script.fold();
+    let flow = &model.flows()[0];
+    let high = |whose| flow.gauge_of(whose).map(|gauge| (gauge.high_events, gauge.high_bytes));
+    assert_eq!((high(Whose::Tap), high(Whose::Server)), (Some((3, 10)), Some((7, 0))));
+    assert_eq!(flow.gauge().unwrap().whose, Whose::Tap);
 }
 
 #[test]
