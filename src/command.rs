@@ -155,8 +155,7 @@ pub enum Times {
 pub enum Effect {
     /// It waits for a person. Others pass it by.
     Hold {
-        /// Released by itself after this; `None`: after half of the nearest limit that is known of
-        /// the client, or after 30 s.
+        /// Released by itself after this; `None`: after 30 s.
         limit: Option<Ms>,
     },
     /// It does not pass.

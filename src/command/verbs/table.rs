@@ -37,12 +37,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "hold",
         does: "a message waits until it is released; others pass it by",
-        own: &[member(
-            "limit",
-            Kind::Span,
-            "half of the nearest known limit, or 30s",
-            "it is released by itself after this",
-        )],
+        own: &[member("limit", Kind::Span, "30s", "it is released by itself after this")],
         bare: &[],
         waits: Waits::Always,
     },
